@@ -1,0 +1,56 @@
+# kontiki: the Kubernetes API on a raft. `make` alone lists the targets.
+
+# One static binary, and one set of cached packages for build, check and test.
+export CGO_ENABLED := 0
+export KONTIKI_BIN := $(CURDIR)/bin/kontiki
+export KUBECTL_BIN := $(CURDIR)/bin/kubectl
+
+TESTFLAGS ?=
+FUZZTIME  ?= 30s
+
+.DEFAULT_GOAL := help
+.PHONY: help build run stop test race check fix fuzz clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' Makefile
+
+build: ## build bin/kontiki and bin/kubectl (the first time takes minutes)
+	@scripts/build.sh
+
+run: build ## start a three-node cluster on loopback and take a tour of it
+	@scripts/cluster.sh up
+	@scripts/tour.sh
+
+stop: ## stop the cluster; its data stays, `make run` goes on with it
+	@scripts/cluster.sh down
+
+test: build ## run all tests (TESTFLAGS=... goes to go test)
+	go test $(TESTFLAGS) ./...
+
+race: build ## run all tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 GORACE=halt_on_error=1 go test -race $(TESTFLAGS) ./...
+
+check: ## look at the code without running it: gofmt, vet, staticcheck, go.mod, house rules, scripts
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
+		echo "not gofmt'ed (make fix does it):"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+	go mod tidy -diff
+	go test -count=1 ./scripts/tidy
+	@if command -v shellcheck >/dev/null; then \
+		echo "shellcheck -x scripts/*.sh .ci/run"; shellcheck -x scripts/*.sh .ci/run; \
+	else echo "shellcheck: skipped, it is not installed"; fi
+
+fix: ## repair what check can repair: gofmt, go.mod
+	gofmt -w .
+	go mod tidy
+
+fuzz: ## run each fuzz test for FUZZTIME (30s)
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | while IFS=: read -r file func; do \
+		echo "$$file: $${func#func }"; \
+		go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) || exit 1; \
+	done
+
+clean: ## stop the cluster, then remove bin and the cluster's data
+	@scripts/cluster.sh down
+	rm -rf bin .kontiki

@@ -1,0 +1,96 @@
+package registry
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	upstream "k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"kontiki/api/storage"
+)
+
+const (
+	// storedAs is the encoding in the log, as upstream stores built-in types.
+	storedAs = "application/vnd.kubernetes.protobuf"
+	// deleteWorkers is how many objects of a collection are deleted at a time:
+	// upstream's default. Proposals of one collection share log batches.
+	deleteWorkers = 1
+)
+
+// Options gives every registry a store on the node's replicated state. It is
+// the generic.RESTOptionsGetter of Open.
+type Options struct {
+	Backend storage.Backend
+}
+
+var _ generic.RESTOptionsGetter = Options{}
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (o Options) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+	codec, versioner, err := storageCodec(resource)
+	if err != nil {
+		return generic.RESTOptions{}, fmt.Errorf("codec of %s: %w", resource, err)
+	}
+	config := storagebackend.NewDefaultConfig("", codec)
+	config.EncodeVersioner = versioner // discovery tells its hash
+	return generic.RESTOptions{
+		StorageConfig:           config.ForResource(resource),
+		Decorator:               o.decorate,
+		EnableGarbageCollection: true,
+		DeleteCollectionWorkers: deleteWorkers,
+		ResourcePrefix:          "/" + resource.Resource,
+	}, nil
+}
+
+// decorate makes the store that a registry asked for. Key and attribute
+// functions reach it through the registry's own calls.
+func (o Options) decorate(
+	config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
+	newFunc, newListFunc func() runtime.Object, _ upstream.AttrFunc, _ upstream.IndexerFuncs, _ *cache.Indexers,
+) (upstream.Interface, factory.DestroyFunc, error) {
+	store, err := storage.New(storage.Config{
+		Backend:        o.Backend,
+		GroupResource:  config.GroupResource,
+		Codec:          config.Codec,
+		NewFunc:        newFunc,
+		NewListFunc:    newListFunc,
+		Root:           root(config.GroupResource.Group),
+		ResourcePrefix: prefix,
+		Uncached:       uncached(config.GroupResource),
+	})
+	return store, func() {}, err
+}
+
+// uncached names what upstream serves without a watch cache, which clients can
+// tell: see storage.Config.
+func uncached(resource schema.GroupResource) bool { return resource.Resource == "events" }
+
+// root keeps resources of the same name in different groups apart.
+func root(group string) string {
+	if group == "" {
+		return "/core"
+	}
+	return "/" + group
+}
+
+// storageCodec encodes in the group's preferred version and decodes to the
+// internal one that registries work on.
+func storageCodec(resource schema.GroupResource) (runtime.Codec, runtime.GroupVersioner, error) {
+	versions := legacyscheme.Scheme.PrioritizedVersionsForGroup(resource.Group)
+	if len(versions) == 0 {
+		return nil, nil, fmt.Errorf("no version of group %q is registered", resource.Group)
+	}
+	return serverstorage.NewStorageCodec(serverstorage.StorageCodecConfig{
+		StorageMediaType:  storedAs,
+		StorageSerializer: legacyscheme.Codecs,
+		StorageVersion:    versions[0],
+		MemoryVersion:     schema.GroupVersion{Group: resource.Group, Version: runtime.APIVersionInternal},
+	})
+}

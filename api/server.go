@@ -1,0 +1,172 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/mux"
+	"github.com/hashicorp/go-hclog"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"kontiki/api/auth"
+	"kontiki/api/discovery"
+	"kontiki/api/loopback"
+	"kontiki/api/registry"
+	"kontiki/api/routes"
+	"kontiki/api/storage"
+	"kontiki/cluster"
+)
+
+const (
+	// maxBodyBytes and minWatchTimeout are upstream's defaults.
+	maxBodyBytes    = 3 << 20
+	minWatchTimeout = 30 * time.Minute
+	// headerTimeout bounds how long a client may take to say what it wants.
+	headerTimeout = 32 * time.Second
+)
+
+// Node is what the server asks its node beside storing and reading.
+type Node interface {
+	Ready(ctx context.Context) error
+	Leader() (name, apiAddr string, ok bool)
+	Members() []cluster.Member
+}
+
+// Config is what a server is made of.
+type Config struct {
+	Name    string // of the node
+	Build   string // Kontiki's own version
+	Address string // host:port at which clients reach this server
+	TLS     *tls.Config
+	// Authenticator says who a request comes from, see auth.NewAuthenticator.
+	Authenticator authenticator.Request
+	EventTTL      time.Duration
+	Node          Node
+	Backend       storage.Backend
+	Logger        hclog.Logger
+}
+
+// Server serves the API of one node.
+type Server struct {
+	Config
+	http      *http.Server
+	loopback  *loopback.Loopback
+	client    kubernetes.Interface
+	informers informers.SharedInformerFactory
+	draining  context.Context
+	drain     context.CancelFunc
+}
+
+// New makes a server, without listening. It answers in memory at once: see
+// Client.
+func New(cfg Config) (*Server, error) {
+	s := &Server{Config: cfg}
+	s.draining, s.drain = context.WithCancel(context.Background())
+	router := mux.NewRouter().SkipClean(true)
+	serializer := registry.NewSerializer()
+	authorizer := auth.NewAuthorizer()
+	filters := chain{serializer: serializer, authenticator: auth.Self(), authorizer: authorizer, draining: s.draining}
+	s.loopback = loopback.Serve(filters.wrap(router))
+	if err := s.mount(router, routes.Config{
+		Scheme: registry.Scheme(), Serializer: serializer, ParameterCodec: registry.ParameterCodec(),
+		TypeConverter: registry.TypeConverter(), Authorizer: authorizer,
+		MinWatchTimeout: minWatchTimeout, MaxBodyBytes: maxBodyBytes,
+	}); err != nil {
+		s.loopback.Close()
+		return nil, err
+	}
+	filters.authenticator = cfg.Authenticator
+	s.http = &http.Server{
+		Handler:           filters.wrap(router),
+		TLSConfig:         cfg.TLS,
+		ReadHeaderTimeout: headerTimeout,
+		ErrorLog:          cfg.Logger.Named("http").StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+	}
+	return s, nil
+}
+
+// mount fills the router.
+func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
+	if s.client, err = s.loopback.Client(); err != nil {
+		return err
+	}
+	s.informers = informers.NewSharedInformerFactory(s.client, 0)
+	if cfg.Admission, err = registry.NewAdmission(s.client, s.informers); err != nil {
+		return err
+	}
+	groups, err := registry.Open(registry.Config{
+		Options:        registry.Options{Backend: s.Backend},
+		Authorizer:     cfg.Authorizer,
+		EventTTL:       s.EventTTL,
+		Kubelet:        registry.DefaultKubelet(),
+		ProxyTransport: http.DefaultTransport,
+	})
+	if err != nil {
+		return err
+	}
+	documents := discovery.New(groups, cfg, s.Address)
+	for _, path := range documents.Paths() {
+		router.Path(path + "{slash:/*}").Handler(documents)
+	}
+	router.PathPrefix("/openapi/").HandlerFunc(documents.ServeOpenAPI)
+	router.Path("/version{slash:/*}").Handler(routes.Get(s.serveVersion, cfg))
+	router.Path(MembersPath).Handler(routes.Get(s.serveMembers, cfg))
+	s.mountHealth(router)
+	mountProfiling(router)
+	if err := routes.Mount(router, groups, cfg); err != nil {
+		return err
+	}
+	mountIndex(router)
+	s.informers.Start(s.draining.Done())
+	return nil
+}
+
+// serveVersion says which Kubernetes this is.
+func (s *Server) serveVersion(w http.ResponseWriter, _ *http.Request) {
+	responsewriters.WriteRawJSON(http.StatusOK, registry.Version(s.Build), w)
+}
+
+// Client returns a client of this server that works before it listens, with
+// the rights of the server itself.
+func (s *Server) Client() kubernetes.Interface { return s.client }
+
+// ClientConfig is for making other clients of that kind.
+func (s *Server) ClientConfig() *rest.Config { return s.loopback.Config() }
+
+// Serve answers requests on the listener until Shutdown.
+func (s *Server) Serve(listener net.Listener) error {
+	err := s.http.ServeTLS(listener, "", "")
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve the API: %w", err)
+}
+
+// Shutdown ends watches, lets other requests finish until ctx ends, and closes
+// what is left.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.drain()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	s.informers.Shutdown()
+	return errors.Join(err, s.loopback.Close())
+}
+
+// Close closes every connection at once.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	s.drain()
+	s.informers.Shutdown()
+	return errors.Join(err, s.loopback.Close())
+}

@@ -1,0 +1,70 @@
+package cluster
+
+import "errors"
+
+// What a caller of Propose and ReadIndex has to tell apart is whether the command may have
+// happened. Test with errors.Is: each may be wrapped with its cause.
+var (
+	// ErrNoLeader: no leader took the command in time. It was surely not proposed.
+	ErrNoLeader = errors.New("no leader")
+
+	// ErrUnknownOutcome: the command was handed to a leader and its result did not come
+	// back in time. It may have happened, may happen yet, or never.
+	ErrUnknownOutcome = errors.New("outcome unknown")
+
+	// ErrTooLarge: the command is larger than Config.MaxCommandBytes. It was not proposed.
+	ErrTooLarge = errors.New("command too large")
+
+	// ErrInvalid: the command is malformed, which is a bug of the caller. It was not proposed.
+	ErrInvalid = errors.New("invalid command")
+
+	// ErrBehind: this node has not applied what it must have applied to answer. From
+	// Propose it comes with the Result: the command is committed, here it is not yet seen.
+	ErrBehind = errors.New("this node is behind the leader")
+
+	// ErrNoQuorum: the leader could not confirm in time that it still leads.
+	ErrNoQuorum = errors.New("no quorum")
+
+	// ErrClosed: this node is shutting down. The command was surely not proposed.
+	ErrClosed = errors.New("node is closed")
+)
+
+// Start errors. Each is wrapped in one line that says what to do.
+var (
+	// ErrInUse: another process has the data directory open.
+	ErrInUse = errors.New("data directory is in use by another process")
+
+	// ErrForeignData: the data directory belongs to another cluster or another node.
+	ErrForeignData = errors.New("data directory belongs to another node")
+
+	// ErrCorrupt: the log in the data directory cannot be read.
+	ErrCorrupt = errors.New("log is damaged")
+
+	// ErrListen: an address cannot be listened on.
+	ErrListen = errors.New("cannot listen")
+
+	// ErrConfig: the configuration makes no sense.
+	ErrConfig = errors.New("bad configuration")
+)
+
+// Reasons for Node.Fatal. The process has to exit; a restart is the cure.
+var (
+	// ErrDisk: a write to the log failed or hung. What reached the disk is not known, so
+	// nothing more is written to it.
+	ErrDisk = errors.New("log write failed")
+
+	// ErrStuckTransfer: a leadership transfer never ended (hashicorp/raft#696), and this
+	// leader refuses every command.
+	ErrStuckTransfer = errors.New("leadership transfer is stuck")
+
+	// ErrStuckInstall: snapshots are installed again and again and the log after them
+	// never fits (hashicorp/raft#697).
+	ErrStuckInstall = errors.New("snapshot install repeats without progress")
+
+	// ErrWipedVoter: the cluster counts this node as a voter, and its data is gone.
+	// It could vote twice in one term, so it must not come back under the same name.
+	ErrWipedVoter = errors.New("data of a voting member is gone")
+
+	// ErrRemoved: raft stopped, because the node was removed from the cluster.
+	ErrRemoved = errors.New("node was removed from the cluster")
+)

@@ -1,0 +1,4 @@
+package cluster
+
+// ForceElection makes this node a candidate at once.
+func (n *Node) ForceElection() { n.standNow() }

@@ -1,0 +1,200 @@
+package cluster
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+)
+
+// Labels of the operations that Config.Faults can fail.
+const (
+	OpLogStore  = "log.store"
+	OpLogDelete = "log.delete"
+	OpStableSet = "stable.set"
+)
+
+// deleteChunk bounds how many entries one transaction deletes from the front of the log:
+// writes wait for it, as bbolt has one writer at a time.
+const deleteChunk = 512
+
+// logStore stands between raft and bbolt, and adds what raft does not do itself.
+//
+// Deadline: raft writes on its main goroutine, and its leader goes on sending heartbeats
+// from others, so that a hung disk stops all writes without an election (hashicorp/raft#503).
+// Here writes run on a goroutine of their own and fail after LogDeadline.
+//
+// Poison latch: after the first failed or overdue write, what is on disk is not known;
+// after a failed fsync the kernel may even report success for data it dropped. So nothing
+// is written any more, and the process is told to exit and look again from a fresh start.
+//
+// Monotonic: see IsMonotonic.
+type logStore struct {
+	*raftboltdb.BoltStore
+	deadline time.Duration
+	faults   Faults
+	report   func(error) // told of the first error, once
+
+	writes   chan write
+	closing  chan struct{}
+	closed   sync.Once
+	poisoned atomic.Pointer[error]
+
+	// stores counts successful appends: the sign that replication makes progress.
+	stores atomic.Uint64
+}
+
+type write struct {
+	do   func() error
+	done chan error
+}
+
+var (
+	_ raft.LogStore          = (*logStore)(nil)
+	_ raft.StableStore       = (*logStore)(nil)
+	_ raft.MonotonicLogStore = (*logStore)(nil)
+)
+
+func newLogStore(bolt *raftboltdb.BoltStore, deadline time.Duration, faults Faults, report func(error)) *logStore {
+	s := &logStore{
+		BoltStore: bolt,
+		deadline:  deadline,
+		faults:    faults,
+		report:    report,
+		writes:    make(chan write),
+		closing:   make(chan struct{}),
+	}
+	go s.run()
+	return s
+}
+
+// run is the goroutine that writes. It outlives close if the disk hangs.
+func (s *logStore) run() {
+	for {
+		select {
+		case w := <-s.writes:
+			w.done <- w.do()
+		case <-s.closing:
+			return
+		}
+	}
+}
+
+func (s *logStore) close() { s.closed.Do(func() { close(s.closing) }) }
+
+// IsMonotonic makes raft delete the whole log after it installed a snapshot, instead of
+// keeping the last TrailingLogs entries of it.
+//
+// A follower that diverged before the snapshot (hashicorp/raft#697) otherwise keeps the
+// entry at the snapshot's index that does not match the leader's, refuses what follows, is
+// sent the snapshot again, and does so even after a restart. With an empty log the restart
+// heals it, because then the snapshot itself is the entry to compare with; that restart is
+// forced by the transport's count of installs. A follower that did not diverge loses
+// nothing by it: what it deletes is in the snapshot, since the transport lets no snapshot
+// through that is older than what this node has applied.
+func (s *logStore) IsMonotonic() bool { return true }
+
+// StoreLog implements raft.LogStore.
+func (s *logStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
+
+// StoreLogs implements raft.LogStore: when it returns nil, the entries are on disk.
+func (s *logStore) StoreLogs(logs []*raft.Log) error {
+	err := s.write(OpLogStore, func() error { return s.BoltStore.StoreLogs(logs) })
+	if err == nil {
+		s.stores.Add(1)
+	}
+	return err
+}
+
+// DeleteRange implements raft.LogStore.
+//
+// A suffix goes in one transaction, be it the conflicting end of a log or all of it: half of
+// that deleted would be a gap, which raft does not survive at the next start. A prefix goes
+// in chunks, in ascending order, so that appends get in between; after a crash half-way it
+// is merely shorter than it might be.
+func (s *logStore) DeleteRange(first, last uint64) error {
+	end, err := s.BoltStore.LastIndex()
+	if err != nil {
+		return err
+	}
+	if last >= end {
+		return s.deleteRange(first, last)
+	}
+	for ; first <= last; first += deleteChunk {
+		if err := s.deleteRange(first, min(last, first+deleteChunk-1)); err != nil {
+			return err
+		}
+		runtime.Gosched()
+	}
+	return nil
+}
+
+func (s *logStore) deleteRange(first, last uint64) error {
+	return s.write(OpLogDelete, func() error { return s.BoltStore.DeleteRange(first, last) })
+}
+
+// Set implements raft.StableStore. Raft panics when it cannot store its term, and a panic
+// is no way to report a full disk: the goroutine ends here instead, having answered no
+// one, and the process exits by Node.Fatal.
+func (s *logStore) Set(key, value []byte) error {
+	err := s.write(OpStableSet, func() error { return s.BoltStore.Set(key, value) })
+	if err != nil {
+		runtime.Goexit()
+	}
+	return nil
+}
+
+// SetUint64 implements raft.StableStore.
+func (s *logStore) SetUint64(key []byte, value uint64) error {
+	err := s.write(OpStableSet, func() error { return s.BoltStore.SetUint64(key, value) })
+	if err != nil {
+		runtime.Goexit()
+	}
+	return nil
+}
+
+// write runs do on the writing goroutine, at most until the deadline.
+func (s *logStore) write(op string, do func() error) error {
+	if err := s.poisoned.Load(); err != nil {
+		return *err
+	}
+	w := write{do: do, done: make(chan error, 1)}
+	if s.faults != nil {
+		w.do = func() error {
+			if err := s.faults(op); err != nil {
+				return err
+			}
+			return do()
+		}
+	}
+	timer := time.NewTimer(s.deadline)
+	defer timer.Stop()
+	select {
+	case s.writes <- w:
+	case <-timer.C:
+		return s.poison(fmt.Errorf("%w: %s: the write before it has not returned after %s", ErrDisk, op, s.deadline))
+	case <-s.closing:
+		return raft.ErrRaftShutdown
+	}
+	select {
+	case err := <-w.done:
+		if err != nil {
+			return s.poison(fmt.Errorf("%w: %s: %w", ErrDisk, op, err))
+		}
+		return nil
+	case <-timer.C:
+		return s.poison(fmt.Errorf("%w: %s: the disk has not answered after %s", ErrDisk, op, s.deadline))
+	}
+}
+
+// poison latches the first error and reports it.
+func (s *logStore) poison(err error) error {
+	if s.poisoned.CompareAndSwap(nil, &err) {
+		s.report(err)
+	}
+	return *s.poisoned.Load()
+}

@@ -1,0 +1,124 @@
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"net"
+	"regexp"
+	"slices"
+	"time"
+)
+
+const (
+	// NodeDomain is the DNS suffix that makes a certificate a node's. Peers ask for
+	// "<node name>.<NodeDomain>", whatever address they dial.
+	NodeDomain = "node.kontiki.internal"
+
+	authorityLife = 10 * 365 * 24 * time.Hour
+	nodeLife      = 365 * 24 * time.Hour
+
+	// clockSkew back-dates certificates, so that a machine whose clock is somewhat
+	// behind accepts one made a moment ago on another.
+	clockSkew = 5 * time.Minute
+)
+
+var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+// ValidateName says whether name can be a node's: it becomes part of a DNS name.
+func ValidateName(name string) error {
+	if len(name) > 128 || !nodeName.MatchString(name) {
+		return fmt.Errorf("node name %q must be lower-case letters, digits, '-' and '.', at most 128", name)
+	}
+	return nil
+}
+
+// NodeDNSName is the name by which peers verify the node called name.
+func NodeDNSName(name string) string { return name + "." + NodeDomain }
+
+// Pair is a certificate and its key, PEM-encoded.
+type Pair struct {
+	CertPEM, KeyPEM []byte
+}
+
+// IssueNode makes the certificate of node name. Hosts are the names and addresses under
+// which clients reach it; localhost is always among them.
+func (c *Cluster) IssueNode(name string, hosts []string) (Pair, error) {
+	if err := ValidateName(name); err != nil {
+		return Pair{}, err
+	}
+	template := newTemplate(pkix.Name{CommonName: name, Organization: []string{"kontiki:nodes"}}, nodeLife)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	template.DNSNames, template.IPAddresses = subjectNames(name, hosts)
+	return c.issue(template)
+}
+
+// IssueClient makes a client certificate: user is its common name, groups its organizations.
+func (c *Cluster) IssueClient(user string, groups []string, life time.Duration) (Pair, error) {
+	template := newTemplate(pkix.Name{CommonName: user, Organization: groups}, life)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	return c.issue(template)
+}
+
+func (c *Cluster) issue(template *x509.Certificate) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, err
+	}
+	if template.NotAfter.After(c.CA.NotAfter) {
+		template.NotAfter = c.CA.NotAfter
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, c.CA, &key.PublicKey, c.key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("cannot issue a certificate for %s: %w", template.Subject.CommonName, err)
+	}
+	keyPEM, err := encodeKey(key)
+	return Pair{CertPEM: encodeCert(der), KeyPEM: keyPEM}, err
+}
+
+func newAuthority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	template := newTemplate(pkix.Name{CommonName: "kontiki-ca"}, authorityLife)
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot make a certificate authority: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	return cert, key, err
+}
+
+func newTemplate(subject pkix.Name, life time.Duration) *x509.Certificate {
+	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	now := time.Now()
+	return &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      subject,
+		NotBefore:    now.Add(-clockSkew),
+		NotAfter:     now.Add(life),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+	}
+}
+
+// subjectNames sorts hosts into names and addresses, adds the node's own and the loopback's,
+// in one order for one set, so that two issues can be compared.
+func subjectNames(name string, hosts []string) (names []string, ips []net.IP) {
+	hosts = append(slices.Clone(hosts), name, NodeDNSName(name), "localhost", "127.0.0.1", "::1")
+	slices.Sort(hosts)
+	for _, host := range slices.Compact(hosts) {
+		if ip := net.ParseIP(host); ip != nil {
+			ips = append(ips, ip)
+		} else if host != "" {
+			names = append(names, host)
+		}
+	}
+	return names, ips
+}

@@ -1,0 +1,101 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"kontiki/cluster/clustertest"
+	"kontiki/fsm"
+)
+
+// TestReadIndexSeesEveryWrite: a read on any node that begins after a write was
+// acknowledged on any node sees it, also while leaders change.
+func TestReadIndexSeesEveryWrite(t *testing.T) {
+	c := clustertest.New(t, 3)
+	c.WaitVoters(c.WaitLeader(), 3)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	nodes := c.Up()
+	var serial [3]int
+	for _, i := range nodes {
+		reader := (i + 1) % 3
+		writerNode, readerNode, readerFSM := c.Node(i), c.Node(reader), c.FSM(reader)
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), clustertest.Patience)
+				serial[i]++
+				key := fmt.Sprintf("/%d/%d", i, serial[i])
+				result, err := writerNode.Propose(ctx, create(key, ""))
+				if err == nil && result.Code == fsm.OK && readerNode.Ready(ctx) == nil {
+					if _, ok := readerFSM.View().Get(key); !ok {
+						t.Errorf("%s was acknowledged before a consistent read that does not see it", key)
+					}
+				}
+				cancel()
+			}
+		})
+	}
+	for range 3 {
+		before := c.FSM(c.WaitLeader()).Index()
+		c.WaitIndex(before + 50)
+		stepDown(t, c)
+	}
+	close(stop)
+	wg.Wait()
+	c.WaitEqual()
+}
+
+// stepDown has the leader's raft hear of a newer term, by making another node an eager candidate.
+func stepDown(t *testing.T, c *clustertest.Cluster) {
+	t.Helper()
+	before := c.Node(c.WaitLeader()).Status().Term
+	c.Node(c.Follower()).ForceElection()
+	clustertest.Until(t, func() error {
+		for _, i := range c.Up() {
+			if s := c.Node(i).Status(); s.Presiding && s.Term > before {
+				return nil
+			}
+		}
+		return fmt.Errorf("no leader in a term after %d", before)
+	})
+}
+
+func TestReadyAfterRestart(t *testing.T) {
+	c := clustertest.New(t, 3)
+	follower := c.Follower()
+	mustPropose(t, c.Node(follower), create("/before", ""))
+	c.Crash(follower)
+	for i := range 20 {
+		mustPropose(t, c.Node(c.WaitLeader()), create(fmt.Sprint("/while-down/", i), ""))
+	}
+	c.Start(follower)
+	if err := c.Node(follower).Ready(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"/before", "/while-down/19"} {
+		if _, ok := c.FSM(follower).View().Get(key); !ok {
+			t.Errorf("the node says it is ready and does not have %s", key)
+		}
+	}
+}
+
+func TestSingleNode(t *testing.T) {
+	c := clustertest.New(t, 1)
+	for i := range 10 {
+		mustPropose(t, c.Node(0), create(fmt.Sprint("/", i), ""))
+	}
+	c.Restart(0)
+	if err := c.Node(0).Ready(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if n := c.FSM(0).View().Len(); n != 10 {
+		t.Errorf("%d of 10 entries are there after a restart", n)
+	}
+}

@@ -1,0 +1,134 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Member is a node as this one sees it.
+type Member struct {
+	Name       string
+	Role       Role
+	Leader     bool
+	Alive      bool // as gossip sees it
+	PeerAddr   string
+	GossipAddr string
+	APIAddr    string
+	Version    string
+}
+
+// Role is a node's place in the raft configuration.
+type Role string
+
+// The roles. A member has RoleNone until the leader has added it.
+const (
+	RoleVoter    Role = "voter"
+	RoleNonVoter Role = "nonvoter"
+	RoleNone     Role = "none"
+)
+
+// Status is this node's view of itself.
+type Status struct {
+	Name         string
+	State        string // Follower, Candidate, Leader or Shutdown
+	Leader       string // name; empty if none is known
+	Presiding    bool   // this node leads and its leader's functions run
+	Term         uint64
+	LastIndex    uint64 // in the log
+	CommitIndex  uint64
+	AppliedIndex uint64        // seen by readers: the FSM's
+	LastContact  time.Duration // since the leader was heard; 0 on the leader, -1 for never
+}
+
+// Status reports how this node is.
+func (n *Node) Status() Status {
+	return Status{
+		Name:         n.cfg.Name,
+		State:        n.raft.State().String(),
+		Leader:       string(n.leaderID()),
+		Presiding:    n.presiding() != nil,
+		Term:         n.raft.CurrentTerm(),
+		LastIndex:    n.raft.LastIndex(),
+		CommitIndex:  n.raft.CommitIndex(),
+		AppliedIndex: n.machine.Index(),
+		LastContact:  n.lastContact(),
+	}
+}
+
+func (n *Node) lastContact() time.Duration {
+	if n.raft.State() == raft.Leader {
+		return 0
+	}
+	last := n.raft.LastContact()
+	if last.IsZero() {
+		return -1
+	}
+	return time.Since(last)
+}
+
+// Leader returns the current leader's name and the API address that it advertises, which is
+// empty if gossip has not brought it yet.
+func (n *Node) Leader() (name, apiAddr string, ok bool) {
+	id := n.leaderID()
+	if id == "" {
+		return "", "", false
+	}
+	m, _ := n.roster.get(string(id))
+	return string(id), m.apiAddr, true
+}
+
+// Members returns all nodes that gossip or the raft configuration knows, by name.
+func (n *Node) Members() []Member {
+	leader := n.leaderID()
+	roles := make(map[string]raft.Server)
+	for _, server := range n.servers() {
+		roles[string(server.ID)] = server
+	}
+	var members []Member
+	for _, m := range n.roster.list() {
+		members = append(members, Member{
+			Name: m.name, Role: role(roles, m.name), Leader: m.name == string(leader), Alive: m.alive,
+			PeerAddr: m.peerAddr, GossipAddr: m.gossipAddr, APIAddr: m.apiAddr, Version: m.version,
+		})
+		delete(roles, m.name)
+	}
+	for name, server := range roles { // known to raft, not to gossip
+		members = append(members, Member{Name: name, Role: roleOf(server), Leader: name == string(leader), PeerAddr: string(server.Address)})
+	}
+	sortMembers(members)
+	return members
+}
+
+func role(roles map[string]raft.Server, name string) Role {
+	if server, ok := roles[name]; ok {
+		return roleOf(server)
+	}
+	return RoleNone
+}
+
+func roleOf(server raft.Server) Role {
+	if server.Suffrage == raft.Voter {
+		return RoleVoter
+	}
+	return RoleNonVoter
+}
+
+// leaderID is the leader that raft knows, empty if none.
+func (n *Node) leaderID() raft.ServerID {
+	_, id := n.raft.LeaderWithID()
+	return id
+}
+
+// peerAddrOf is where to dial a node: where gossip last saw it, else where the raft
+// configuration has it.
+func (n *Node) peerAddrOf(id raft.ServerID) (raft.ServerAddress, bool) {
+	if m, ok := n.roster.get(string(id)); ok && m.peerAddr != "" {
+		return raft.ServerAddress(m.peerAddr), true
+	}
+	if n.started.Load() == nil {
+		return "", false
+	}
+	server, ok := n.server(id)
+	return server.Address, ok
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/pflag"
+
+	"kontiki/cluster"
+)
+
+// Config is what the flags of the server command say.
+type Config struct {
+	Name            string
+	DataDir         string
+	APIAddr         string
+	PeerAddr        string
+	GossipAddr      string
+	Join            []string
+	BootstrapExpect int
+	PKIDir          string
+	TokenAuthFile   string
+	EventTTL        time.Duration
+	LogLevel        string
+
+	// Tuning and Faults have no flags: they are for tests.
+	Tuning cluster.Tuning
+	Faults cluster.Faults
+}
+
+// DefaultConfig is a single node on loopback.
+func DefaultConfig() Config {
+	return Config{
+		APIAddr:    "127.0.0.1:6443",
+		PeerAddr:   "127.0.0.1:7301",
+		GossipAddr: "127.0.0.1:7302",
+		EventTTL:   time.Hour,
+		LogLevel:   "info",
+		Tuning:     cluster.DefaultConfig().Tuning,
+	}
+}
+
+// AddFlags makes the flags that set c.
+func (c *Config) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.Name, "name", c.Name, "name of this node, unique in its cluster and for ever (default: the host's name)")
+	flags.StringVar(&c.DataDir, "data-dir", c.DataDir, "directory for everything this node keeps (required)")
+	flags.StringVar(&c.APIAddr, "api-addr", c.APIAddr, "host:port of the Kubernetes API (HTTPS)")
+	flags.StringVar(&c.PeerAddr, "peer-addr", c.PeerAddr, "host:port for raft and forwarding between nodes (TCP, mutual TLS)")
+	flags.StringVar(&c.GossipAddr, "gossip-addr", c.GossipAddr, "host:port for finding other nodes (TCP and UDP, encrypted)")
+	flags.StringSliceVar(&c.Join, "join", c.Join, "gossip addresses of other nodes, comma separated")
+	flags.IntVar(&c.BootstrapExpect, "bootstrap-expect", c.BootstrapExpect, "how many new nodes form a new cluster together; ignored by a node that has data (default: 1 without --join)")
+	flags.StringVar(&c.PKIDir, "pki-dir", c.PKIDir, "directory with the cluster's CA and gossip key, the same on all nodes; the first node makes it (default: DATA-DIR/cluster)")
+	flags.StringVar(&c.TokenAuthFile, "token-auth-file", c.TokenAuthFile, "CSV file of bearer tokens: token,user,uid,\"group,...\"")
+	flags.DurationVar(&c.EventTTL, "event-ttl", c.EventTTL, "how long Event objects are kept")
+	flags.StringVar(&c.LogLevel, "log-level", c.LogLevel, "trace, debug, info, warn or error")
+}
+
+// Complete fills in what follows from the rest. A node that is alone by its
+// flags, and whose peer and gossip addresses were left at their defaults, needs
+// no fixed ports for them: any number of such nodes run on a machine.
+func (c *Config) Complete() error {
+	if c.DataDir == "" {
+		return fmt.Errorf("--data-dir is required: name a directory for this node's data")
+	}
+	dir, err := filepath.Abs(c.DataDir)
+	if err != nil {
+		return err
+	}
+	c.DataDir = dir
+	if c.PKIDir == "" {
+		c.PKIDir = filepath.Join(c.DataDir, "cluster")
+	}
+	if c.Name == "" {
+		if c.Name, err = os.Hostname(); err != nil {
+			return fmt.Errorf("--name is not set and the host has no name: %w", err)
+		}
+	}
+	if _, _, err := net.SplitHostPort(c.APIAddr); err != nil {
+		return fmt.Errorf("--api-addr %q is not host:port", c.APIAddr)
+	}
+	if hclog.LevelFromString(c.LogLevel) == hclog.NoLevel {
+		return fmt.Errorf("--log-level %q: want trace, debug, info, warn or error", c.LogLevel)
+	}
+	if c.EventTTL < time.Second {
+		return fmt.Errorf("--event-ttl %s: want at least 1s", c.EventTTL)
+	}
+	standalone := DefaultConfig()
+	if len(c.Join) == 0 && c.BootstrapExpect <= 1 && c.PeerAddr == standalone.PeerAddr && c.GossipAddr == standalone.GossipAddr {
+		c.PeerAddr, c.GossipAddr = "127.0.0.1:0", "127.0.0.1:0"
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kontiki/cluster"
+)
+
+const (
+	retryFor = time.Second // how long a node tries before it gives up
+	// answerWithin bounds an answer that is "no": retryFor, and what comes on top
+	// when an attempt that just began is let finish.
+	answerWithin = 8 * time.Second
+)
+
+// TestNoQuorum takes two nodes of three away, first from their leader, then
+// from a follower. What is left serves reads that may be old, and refuses the
+// others in bounded time and in a way that tells clients to come back.
+func TestNoQuorum(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, testTuning(func(tuning *cluster.Tuning) { tuning.RetryFor = slow(retryFor) }))
+	for _, who := range []string{"leader", "follower"} {
+		left := c.leader()
+		if who == "follower" {
+			left = c.followers()[0]
+		}
+		for _, i := range c.up() {
+			if i != left {
+				c.crash(i)
+			}
+		}
+		refused := c.checkCutOff(left, who)
+		for i := range c.nodes {
+			if i != left {
+				c.start(i)
+			}
+		}
+		c.waitReady()
+		for _, name := range refused {
+			if a := c.http(left).get("/api/v1/nodes/" + name); a.code != http.StatusNotFound {
+				t.Errorf("a write that was refused for want of a leader took effect: %d %s", a.code, a.body)
+			}
+		}
+		if a := c.createNode(left, who+"-again"); a.code != http.StatusCreated {
+			t.Errorf("a write after the others are back: %d %s", a.code, a.body)
+		}
+	}
+	c.checkEqual()
+}
+
+func (c *testCluster) createNode(i int, name string) answer {
+	c.t.Helper()
+	return c.http(i).with("Content-Type", "application/json").do(http.MethodPost, "/api/v1/nodes", nodeBody(name))
+}
+
+func nodeBody(name string) []byte {
+	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Node","metadata":{"name":%q}}`, name)
+}
+
+// checkCutOff asks a node without a quorum for everything at once. It returns
+// the nodes whose creation was refused with certainty.
+func (c *testCluster) checkCutOff(left int, who string) (refused []string) {
+	c.t.Helper()
+	client := c.http(left)
+	var asking sync.WaitGroup
+	for path, want := range map[string]int{
+		"/api/v1/namespaces/default?resourceVersion=0":                     http.StatusOK,
+		"/api/v1/namespaces?resourceVersion=0":                             http.StatusOK,
+		"/api/v1/namespaces?resourceVersion=0&watch=true&timeoutSeconds=1": http.StatusOK,
+		"/livez":   http.StatusOK,
+		"/healthz": http.StatusOK,
+		"/version": http.StatusOK,
+		"/readyz":  http.StatusInternalServerError,
+	} {
+		asking.Go(func() {
+			if a, err := client.try(http.MethodGet, path, nil); err != nil || a.code != want {
+				c.t.Errorf("%s, %s: answer %d, want %d: %s, %v", who, path, a.code, want, a.body, err)
+			}
+		})
+	}
+	ask := func(client *rawClient, method, path string, body []byte) *answer {
+		a := new(answer)
+		asking.Go(func() {
+			if err := unavailable(client, method, path, body, a); err != nil {
+				c.t.Errorf("%s, %s %s: %v", who, method, path, err)
+			}
+		})
+		return a
+	}
+	for _, path := range []string{
+		"/api/v1/namespaces/default", "/api/v1/namespaces", "/api/v1/namespaces?limit=1",
+		"/api/v1/namespaces?resourceVersion=1000000", "/api/v1/namespaces/none",
+	} {
+		ask(client, http.MethodGet, path, nil)
+	}
+	creations := map[string]*answer{}
+	for n := range 3 {
+		name := fmt.Sprintf("%s-%d", who, n)
+		creations[name] = ask(client.with("Content-Type", "application/json"), http.MethodPost, "/api/v1/nodes", nodeBody(name))
+	}
+	ask(client.with("Content-Type", "application/merge-patch+json"), http.MethodPatch, "/api/v1/namespaces/default", []byte(`{"metadata":{"labels":{"cut":"off"}}}`))
+	ask(client, http.MethodDelete, "/api/v1/namespaces/kube-public", nil)
+	asking.Wait()
+	for name, a := range creations {
+		if a.code == http.StatusServiceUnavailable {
+			refused = append(refused, name)
+		}
+	}
+	return refused
+}
+
+// unavailable fails unless the answer is 503 or 504, comes in time, and says
+// when to try again.
+func unavailable(client *rawClient, method, path string, body []byte, a *answer) (err error) {
+	began := time.Now()
+	if *a, err = client.try(method, path, body); err != nil {
+		return err
+	}
+	if took := time.Since(began); took > slow(answerWithin) {
+		return fmt.Errorf("answered after %s", took)
+	}
+	reasons := map[int]metav1.StatusReason{
+		http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,
+		http.StatusGatewayTimeout:     metav1.StatusReasonTimeout,
+	}
+	var status metav1.Status
+	switch err := fromJSON(a.body, &status); {
+	case err != nil || reasons[a.code] == "" || reasons[a.code] != status.Reason:
+		return fmt.Errorf("answer %d, want a Status of 503 or 504: %s", a.code, a.body)
+	case a.header.Get("Retry-After") == "":
+		return fmt.Errorf("answer %d has no Retry-After: %s", a.code, a.body)
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"kontiki/api"
+	"kontiki/api/auth"
+	"kontiki/api/duties"
+	"kontiki/api/storage"
+	"kontiki/cluster"
+	"kontiki/cluster/pki"
+	"kontiki/fsm"
+	"kontiki/watch"
+)
+
+// stopTimeout bounds a graceful stop: requests in progress may finish and the
+// leadership may move.
+const stopTimeout = 10 * time.Second
+
+func newServerCommand() *cobra.Command {
+	cfg := DefaultConfig()
+	cmd := &cobra.Command{
+		Use:   "server --data-dir DIR",
+		Short: "Run a node",
+		Long: `Run a node.
+
+With --data-dir alone it is a cluster of one. For three, give each node --join
+with the others' gossip addresses and --bootstrap-expect 3; the same command
+line serves the first boot, every restart, and a node that is added later.
+
+Every flag can be set by an environment variable: --data-dir by
+KONTIKI_DATA_DIR, and so on.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := hclog.New(&hclog.LoggerOptions{
+				Name: "kontiki", Level: hclog.LevelFromString(cfg.LogLevel), Output: cmd.ErrOrStderr(),
+			})
+			quietLibraries(log)
+			return Run(cmd.Context(), cfg, log)
+		},
+	}
+	cfg.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// Run runs a server until ctx ends or it fails.
+func Run(ctx context.Context, cfg Config, log hclog.Logger) error {
+	s, err := Start(cfg, log)
+	if err != nil {
+		return err
+	}
+	var failure error
+	select {
+	case <-ctx.Done():
+	case failure = <-s.Failed():
+	}
+	stopCtx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	return errors.Join(failure, s.Stop(stopCtx))
+}
+
+// Server is a running node: what production runs and tests run alike.
+type Server struct {
+	Node       *cluster.Node
+	State      *fsm.FSM
+	Hub        *watch.Hub
+	Kubeconfig string // file
+	URL        string // of the API
+
+	api    *api.Server
+	failed chan error
+}
+
+// Start starts a node and returns when it answers. Whether it is ready, /readyz
+// tells.
+func Start(cfg Config, log hclog.Logger) (*Server, error) {
+	if err := cfg.Complete(); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", cfg.APIAddr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot serve the API on %s: %w; choose another --api-addr or stop what uses it", cfg.APIAddr, err)
+	}
+	s := &Server{failed: make(chan error, 2)}
+	if err := s.start(cfg, listener, log); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) error {
+	address := reachable(listener.Addr().String())
+	root, err := pki.EnsureCluster(cfg.PKIDir)
+	if err != nil {
+		return err
+	}
+	node, err := identify(cfg, root, address)
+	if err != nil {
+		return err
+	}
+	authenticator, err := auth.NewAuthenticator(node.Identity.Pool(), cfg.TokenAuthFile)
+	if err != nil {
+		return err
+	}
+	node.Logger = log
+	s.Hub = watch.NewHub(watch.Config{})
+	s.State = fsm.New(s.Hub)
+	if s.Node, err = cluster.Open(node, s.State); err != nil {
+		return err
+	}
+	// From here on the data directory is this process's alone.
+	s.Kubeconfig = filepath.Join(cfg.DataDir, "admin.kubeconfig")
+	if err := ensureKubeconfig(s.Kubeconfig, root, cfg.Name, address); err != nil {
+		return errors.Join(err, s.Node.Abort())
+	}
+	backend := storage.Backend{Proposer: s.Node, State: s.State, Feed: s.Hub}
+	s.api, err = api.New(api.Config{
+		Name: cfg.Name, Build: buildVersion(), Address: address,
+		TLS: serverTLS(node.Identity), Authenticator: authenticator,
+		EventTTL: cfg.EventTTL, Node: s.Node, Backend: backend, Logger: log.Named("api"),
+	})
+	if err != nil {
+		return errors.Join(err, s.Node.Abort())
+	}
+	s.lead(backend, log.Named("duties"))
+	go func() {
+		if err := s.api.Serve(listener); err != nil {
+			s.failed <- err
+		}
+	}()
+	s.URL = "https://" + address
+	log.Info("serving", "api", s.URL, "peer", s.Node.PeerAddr(), "gossip", s.Node.GossipAddr(), "kubeconfig", s.Kubeconfig)
+	return nil
+}
+
+// lead registers what this node does for the whole cluster while it leads.
+func (s *Server) lead(backend storage.Backend, log hclog.Logger) {
+	client := s.api.Client()
+	s.Node.OnLeader(func(ctx context.Context) { duties.EnsureNamespaces(ctx, client.CoreV1(), log) })
+	s.Node.OnLeader(func(ctx context.Context) { duties.ExpireEntries(ctx, backend, log) })
+	s.Node.OnLeader(func(ctx context.Context) {
+		if err := duties.Control(ctx, s.api.ClientConfig()); err != nil {
+			log.Error("garbage collection and namespace deletion do not run", "error", err)
+		}
+	})
+}
+
+// identify makes or loads this node's certificate and returns who it is in its
+// cluster.
+func identify(cfg Config, root *pki.Cluster, address string) (cluster.Config, error) {
+	node := cluster.DefaultConfig()
+	hosts, err := certificateHosts(cfg)
+	if err != nil {
+		return node, err
+	}
+	if node.Identity, err = pki.NodeIdentity(root, filepath.Join(cfg.DataDir, "pki"), cfg.Name, hosts); err != nil {
+		return node, err
+	}
+	node.Name, node.DataDir, node.GossipKey = cfg.Name, cfg.DataDir, root.GossipKey
+	node.PeerAddr, node.GossipAddr, node.APIAddr = cfg.PeerAddr, cfg.GossipAddr, address
+	node.Join, node.BootstrapExpect = cfg.Join, cfg.BootstrapExpect
+	node.Version = buildVersion()
+	node.Tuning, node.Faults = cfg.Tuning, cfg.Faults
+	return node, nil
+}
+
+// serverTLS asks clients for a certificate without insisting on one: who sends
+// none, or a wrong one, is told so by the API, with a Status.
+func serverTLS(identity *pki.Identity) *tls.Config {
+	return &tls.Config{
+		Certificates: []tls.Certificate{identity.Certificate},
+		ClientAuth:   tls.RequestClientCert,
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"h2", "http/1.1"},
+	}
+}
+
+// Failed delivers the error that ends the server, if one does.
+func (s *Server) Failed() <-chan error {
+	failed := make(chan error, 1)
+	go func() {
+		select {
+		case err := <-s.failed:
+			failed <- err
+		case err := <-s.Node.Fatal():
+			failed <- err
+		}
+	}()
+	return failed
+}
+
+// Stop ends the server: first for clients, whose requests may finish, then for
+// the other nodes.
+func (s *Server) Stop(ctx context.Context) error {
+	return errors.Join(s.api.Shutdown(ctx), s.Node.Close(ctx))
+}
+
+// Abort ends the server at once, with no word to anybody: what a crash looks
+// like to clients and to other nodes.
+func (s *Server) Abort() error {
+	return errors.Join(s.api.Close(), s.Node.Abort())
+}
