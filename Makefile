@@ -7,12 +7,14 @@ export KUBECTL_BIN := $(CURDIR)/bin/kubectl
 
 TESTFLAGS ?=
 FUZZTIME  ?= 30s
+REQUESTS  ?= 10000
+SEED      ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build run stop test race check fix fuzz clean
+.PHONY: help build run stop test race check fix fuzz contract clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 build: ## build bin/kontiki and bin/kubectl (the first time takes minutes)
 	@scripts/build.sh
@@ -38,7 +40,7 @@ check: ## look at the code without running it: gofmt, vet, staticcheck, go.mod, 
 	go mod tidy -diff
 	go test -count=1 ./scripts/tidy
 	@if command -v shellcheck >/dev/null; then \
-		echo "shellcheck -x scripts/*.sh .ci/run"; shellcheck -x scripts/*.sh .ci/run; \
+		echo "shellcheck -x scripts/*.sh scripts/*/*.sh .ci/run"; shellcheck -x scripts/*.sh scripts/*/*.sh .ci/run; \
 	else echo "shellcheck: skipped, it is not installed"; fi
 
 fix: ## repair what check can repair: gofmt, go.mod
@@ -50,6 +52,10 @@ fuzz: ## run each fuzz test for FUZZTIME (30s)
 		echo "$$file: $${func#func }"; \
 		go test "$$(dirname "$$file")" -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) || exit 1; \
 	done
+
+contract: build ## compare with the real kube-apiserver on etcd, request by request (REQUESTS, SEED; builds it first)
+	@scripts/peer/build.sh
+	go run ./scripts/contract --requests $(REQUESTS) --seed $(SEED)
 
 clean: ## stop the cluster, then remove bin and the cluster's data
 	@scripts/cluster.sh down

@@ -22,7 +22,7 @@ func mountIndex(router *mux.Router) {
 	_ = router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := route.GetPathTemplate()
 		if path = strings.TrimSuffix(path, "{slash:/*}"); err == nil && !variable.MatchString(path) && !isResource(path) {
-			paths[strings.TrimSuffix(path, "/")] = true
+			paths[path] = true
 		}
 		return nil
 	})

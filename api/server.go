@@ -50,6 +50,7 @@ type Config struct {
 	// Authenticator says who a request comes from, see auth.NewAuthenticator.
 	Authenticator authenticator.Request
 	EventTTL      time.Duration
+	Kubelet       registry.Kubelet
 	Node          Node
 	Backend       storage.Backend
 	Logger        hclog.Logger
@@ -107,7 +108,7 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 		Options:        registry.Options{Backend: s.Backend},
 		Authorizer:     cfg.Authorizer,
 		EventTTL:       s.EventTTL,
-		Kubelet:        registry.DefaultKubelet(),
+		Kubelet:        s.Kubelet,
 		ProxyTransport: http.DefaultTransport,
 	})
 	if err != nil {
@@ -117,7 +118,11 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 	for _, path := range documents.Paths() {
 		router.Path(path + "{slash:/*}").Handler(documents)
 	}
-	router.PathPrefix("/openapi/").HandlerFunc(documents.ServeOpenAPI)
+	router.Path("/apis/").Handler(documents) // the index names it beside /apis
+	for _, path := range []string{"/openapi/v2", "/openapi/v3"} {
+		router.Path(path).HandlerFunc(documents.ServeOpenAPI)
+	}
+	router.PathPrefix("/openapi/v3/").HandlerFunc(documents.ServeOpenAPI)
 	router.Path("/version{slash:/*}").Handler(routes.Get(s.serveVersion, cfg))
 	router.Path(MembersPath).Handler(routes.Get(s.serveMembers, cfg))
 	s.mountHealth(router)
@@ -152,18 +157,17 @@ func (s *Server) Serve(listener net.Listener) error {
 }
 
 // Shutdown ends watches, lets other requests finish until ctx ends, and closes
-// what is left.
+// what is left. Clients in this process go on until Close.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.drain()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(err, s.http.Close())
 	}
-	s.informers.Shutdown()
-	return errors.Join(err, s.loopback.Close())
+	return err
 }
 
-// Close closes every connection at once.
+// Close closes every connection at once, also those within this process.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	s.drain()

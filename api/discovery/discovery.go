@@ -13,11 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/endpoints"
 	upstream "k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	upstreamroutes "k8s.io/apiserver/pkg/server/routes"
 
 	"kontiki/api/registry"
 	"kontiki/api/routes"
@@ -29,7 +31,8 @@ type Documents struct {
 	cfg       routes.Config
 	address   string
 	container func() (*restful.Container, error)
-	apis      http.Handler // made with the container
+	plain     map[string]http.Handler // by path; filled with the container
+	version   version.Info
 	openapi   func() (http.Handler, error)
 	described map[string]bool // OpenAPI v3 documents, filled with openapi
 }
@@ -37,7 +40,10 @@ type Documents struct {
 // New makes the documents of groups. Address, host:port, is where clients are
 // told that this server is.
 func New(groups []registry.Group, cfg routes.Config, address string) *Documents {
-	d := &Documents{groups: groups, cfg: cfg, address: address, described: map[string]bool{}}
+	d := &Documents{
+		groups: groups, cfg: cfg, address: address, version: registry.Version(""),
+		plain: map[string]http.Handler{}, described: map[string]bool{},
+	}
 	d.container = sync.OnceValues(d.install)
 	d.openapi = sync.OnceValues(d.describe)
 	return d
@@ -51,8 +57,8 @@ func (d *Documents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	if strings.TrimRight(r.URL.Path, "/") == "/apis" {
-		d.apis.ServeHTTP(w, r)
+	if plain, ok := d.plain[strings.TrimRight(r.URL.Path, "/")]; ok {
+		plain.ServeHTTP(w, r)
 		return
 	}
 	container.ServeHTTP(w, r)
@@ -78,7 +84,7 @@ func (d *Documents) install() (*restful.Container, error) {
 	addresses := upstream.DefaultAddresses{DefaultAddress: d.address}
 	legacy := aggregated.NewResourceManager("api")
 	named := aggregated.NewResourceManager("apis")
-	root := &groupList{serializer: d.cfg.Serializer}
+	var list metav1.APIGroupList
 	for _, group := range d.groups {
 		resources, err := d.installGroup(container, group)
 		if err != nil {
@@ -89,7 +95,8 @@ func (d *Documents) install() (*restful.Container, error) {
 			manager = legacy
 		} else {
 			info := groupInfo(group.Version)
-			root.groups.Groups = append(root.groups.Groups, info)
+			list.Groups = append(list.Groups, info)
+			d.plain["/apis/"+info.Name] = document{d.cfg.Serializer, &info}
 			container.Add(upstream.NewAPIGroupHandler(d.cfg.Serializer, info).WebService())
 		}
 		manager.AddGroupVersion(group.Version.Group, apidiscoveryv2.APIVersionDiscovery{
@@ -100,7 +107,10 @@ func (d *Documents) install() (*restful.Container, error) {
 	}
 	core := upstream.NewLegacyRootAPIHandler(addresses, d.cfg.Serializer, "/api")
 	container.Add(aggregated.WrapAggregatedDiscoveryToHandler(core, legacy, legacy).GenerateWebService("/api", metav1.APIVersions{}))
-	d.apis = aggregated.WrapAggregatedDiscoveryToHandler(root, named, named)
+	apis := aggregated.WrapAggregatedDiscoveryToHandler(document{d.cfg.Serializer, &list}, named, named)
+	container.Add(apis.GenerateWebService("/apis", metav1.APIGroupList{}))
+	upstreamroutes.Version{Version: &d.version}.Install(container)
+	d.plain["/apis"] = apis
 	return container, nil
 }
 
@@ -110,17 +120,17 @@ func (d *Documents) refuse(failure restful.ServiceError, req *restful.Request, r
 	responsewriters.ErrorNegotiated(err, d.cfg.Serializer, schema.GroupVersion{}, resp, req.Request)
 }
 
-// groupList answers /apis without aggregation, as kube-apiserver's aggregator
-// does: by object, whatever the method.
-type groupList struct {
+// document answers with one object, whatever the method: so kube-apiserver's
+// aggregator does for the list of groups and for each group.
+type document struct {
 	serializer runtime.NegotiatedSerializer
-	groups     metav1.APIGroupList
+	object     runtime.Object
 }
 
 // ServeHTTP implements http.Handler.
-func (l *groupList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	responsewriters.WriteObjectNegotiated(l.serializer, negotiation.DefaultEndpointRestrictions,
-		schema.GroupVersion{}, w, r, http.StatusOK, &l.groups, false)
+func (d document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	responsewriters.WriteObjectNegotiated(d.serializer, negotiation.DefaultEndpointRestrictions,
+		schema.GroupVersion{}, w, r, http.StatusOK, d.object, false)
 }
 
 func (d *Documents) installGroup(container *restful.Container, group registry.Group) ([]apidiscoveryv2.APIResourceDiscovery, error) {

@@ -57,7 +57,6 @@ func openGroups(t *testing.T, cfg routes.Config) []registry.Group {
 		Options:        registry.Options{Backend: storage.Backend{State: fsm.New(hub), Feed: hub}},
 		Authorizer:     cfg.Authorizer,
 		EventTTL:       time.Hour,
-		Kubelet:        registry.DefaultKubelet(),
 		ProxyTransport: http.DefaultTransport,
 	})
 	if err != nil {

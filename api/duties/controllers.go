@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/informers"
@@ -69,6 +71,11 @@ func Control(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("clients for controllers: %w", err)
 	}
+	namespaced, err := c.namespacedResources(ctx)
+	if err != nil {
+		return nil // no longer the leader
+	}
+	discover := func() ([]*metav1.APIResourceList, error) { return namespaced, nil }
 	started := make(chan struct{})
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(c.discovery)
 	collector, err := garbagecollector.NewGarbageCollector(ctx, c.typed, c.metadata, mapper,
@@ -77,7 +84,7 @@ func Control(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("garbage collector: %w", err)
 	}
 	namespaces := namespace.NewNamespaceController(ctx, c.typed, c.metadata,
-		c.discovery.ServerPreferredNamespacedResources, c.informers.Core().V1().Namespaces(), namespaceResync, corev1.FinalizerKubernetes)
+		discover, c.informers.Core().V1().Namespaces(), namespaceResync, corev1.FinalizerKubernetes)
 	c.informers.Start(ctx.Done())
 	c.partial.Start(ctx.Done())
 	close(started)
@@ -90,4 +97,16 @@ func Control(ctx context.Context, config *rest.Config) error {
 	c.informers.Shutdown()
 	c.partial.Shutdown()
 	return nil
+}
+
+// namespacedResources asks what lives in namespaces until there is an answer or
+// ctx ends. The namespace controller must not ask itself: told of nothing, as
+// by a server that is stopping, it ends the process.
+func (c *controllers) namespacedResources(ctx context.Context) (lists []*metav1.APIResourceList, err error) {
+	err = wait.PollUntilContextCancel(ctx, retryInterval, true, func(context.Context) (bool, error) {
+		found, err := c.discovery.ServerPreferredNamespacedResources()
+		lists = found
+		return err == nil && len(found) > 0, nil
+	})
+	return lists, err
 }

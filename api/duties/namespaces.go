@@ -37,7 +37,9 @@ func EnsureNamespaces(ctx context.Context, client typedcore.NamespacesGetter, lo
 			if err == nil || apierrors.IsAlreadyExists(err) {
 				return true, nil
 			}
-			log.Warn("cannot create namespace, trying again", "namespace", name, "error", err)
+			if ctx.Err() == nil {
+				log.Warn("cannot create namespace, trying again", "namespace", name, "error", err)
+			}
 			return false, nil
 		}
 		if err := wait.PollUntilContextCancel(ctx, retryInterval, true, create); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
@@ -170,5 +171,8 @@ type nodeLister struct {
 }
 
 func (l nodeLister) Get(name string) (*corev1.Node, error) {
+	if name == "" { // the client would call it a mistake
+		return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
+	}
 	return l.client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{ResourceVersion: "0"})
 }

@@ -54,9 +54,9 @@ type Config struct {
 	Options    generic.RESTOptionsGetter
 	Authorizer authorizer.Authorizer
 	EventTTL   time.Duration
-	// Kubelet says how to reach the kubelet of a registered node, for logs and
-	// the like; ProxyTransport is used for the proxy subresources.
-	Kubelet        kubelet.KubeletClientConfig
+	// Kubelet is for logs and the like; ProxyTransport for the proxy
+	// subresources.
+	Kubelet        Kubelet
 	ProxyTransport http.RoundTripper
 }
 
@@ -89,7 +89,7 @@ func add(groups []Group, version schema.GroupVersion, storage map[string]rest.St
 // opener carries what a later row needs of an earlier one.
 type opener struct {
 	Config
-	kubelet kubelet.ConnectionInfoGetter
+	connections kubelet.ConnectionInfoGetter
 }
 
 func openNamespaces(o *opener) (map[string]rest.Storage, error) {
@@ -105,11 +105,11 @@ func openNamespaces(o *opener) (map[string]rest.Storage, error) {
 }
 
 func openNodes(o *opener) (map[string]rest.Storage, error) {
-	store, err := nodes.NewStorage(o.Options, o.Kubelet, o.ProxyTransport)
+	store, err := nodes.NewStorage(o.Options, o.Kubelet.config(), o.ProxyTransport)
 	if err != nil {
 		return nil, err
 	}
-	o.kubelet = store.KubeletConnectionInfo
+	o.connections = store.KubeletConnectionInfo
 	return map[string]rest.Storage{
 		"nodes":        store.Node,
 		"nodes/status": store.Status,
@@ -118,7 +118,7 @@ func openNodes(o *opener) (map[string]rest.Storage, error) {
 }
 
 func openPods(o *opener) (map[string]rest.Storage, error) {
-	store, err := pods.NewStorage(o.Options, o.kubelet, o.ProxyTransport, noBudgets{}, o.Authorizer)
+	store, err := pods.NewStorage(o.Options, o.connections, o.ProxyTransport, noBudgets{}, o.Authorizer)
 	if err != nil {
 		return nil, err
 	}

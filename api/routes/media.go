@@ -15,7 +15,7 @@ import (
 // acceptable says whether an Accept header lets through one of the types. No
 // types, or no header, means any.
 func acceptable(types []string, header string) bool {
-	return len(types) == 0 || header == "" || names(header, append(types, "*/*"))
+	return len(types) == 0 || header == "" || names(header, types) || names(header, []string{"*/*"})
 }
 
 // supported says whether a body's media type is one of the types, if it matters.

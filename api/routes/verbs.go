@@ -41,10 +41,11 @@ func (t *target) patch(path string, handler func() http.HandlerFunc) route {
 	return r
 }
 
-// collection is the path of the resource in its scope.
+// collection is the path of the resource in its scope. As with upstream, the
+// namespace may be empty, which means all of them.
 func (t *target) collection() string {
 	if t.namespaced {
-		return "namespaces/{namespace}/" + t.resource
+		return "namespaces/{namespace:[^/]*}/" + t.resource
 	}
 	return t.resource
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
@@ -87,13 +88,22 @@ func (w *watcher) open(ctx context.Context, version uint64, opts storage.ListOpt
 	}
 	view, err := w.store.atLeast(ctx, opts.ResourceVersion)
 	if err != nil {
-		return nil, err
+		return nil, withRetry(err)
 	}
 	w.from = view.Index()
 	if !wantsState {
 		view = nil
 	}
 	return view, w.subscribe()
+}
+
+// withRetry tells the client of a watch when to try again at a version that is
+// not there yet, also for what upstream does not cache.
+func withRetry(err error) error {
+	if status := new(apierrors.StatusError); errors.As(err, &status) && storage.IsTooLargeResourceVersion(err) {
+		status.ErrStatus.Details.RetryAfterSeconds = freshnessRetrySeconds
+	}
+	return err
 }
 
 func (w *watcher) subscribe() (err error) {

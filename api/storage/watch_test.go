@@ -97,10 +97,12 @@ func TestWatchErrors(t *testing.T) {
 			t.Errorf("too old: %s %q", status.Reason, status.Message)
 		}
 		future := upstream.ListOptions{ResourceVersion: "99", SendInitialEvents: ptr.To(true)}
-		status = (<-mustWatch(t, store, future).ResultChan()).Object.(*metav1.Status)
-		err := &apierrors.StatusError{ErrStatus: *status}
-		if seconds, _ := apierrors.SuggestsClientDelay(err); seconds != 1 || !upstream.IsTooLargeResourceVersion(err) {
-			t.Errorf("future: %s, come back after %d s", status.Message, seconds)
+		for _, store := range []upstream.Interface{store, podStore(t, late[0].backend(), "/core", codec, uncached)} {
+			status = (<-mustWatch(t, store, future).ResultChan()).Object.(*metav1.Status)
+			err := &apierrors.StatusError{ErrStatus: *status}
+			if seconds, _ := apierrors.SuggestsClientDelay(err); seconds != 1 || !upstream.IsTooLargeResourceVersion(err) {
+				t.Errorf("future: %s, come back after %d s", status.Message, seconds)
+			}
 		}
 		if _, err := store.Watch(context.Background(), "/pods/", complete(upstream.ListOptions{ResourceVersion: "abc"})); code(err) != 400 {
 			t.Errorf("not a number: %v", err)

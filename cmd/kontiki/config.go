@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/pflag"
 
+	"kontiki/api/registry"
 	"kontiki/cluster"
 )
 
@@ -25,6 +26,7 @@ type Config struct {
 	PKIDir          string
 	TokenAuthFile   string
 	EventTTL        time.Duration
+	Kubelet         registry.Kubelet
 	LogLevel        string
 
 	// Tuning and Faults have no flags: they are for tests.
@@ -56,6 +58,9 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.PKIDir, "pki-dir", c.PKIDir, "directory with the cluster's CA and gossip key, the same on all nodes; the first node makes it (default: DATA-DIR/cluster)")
 	flags.StringVar(&c.TokenAuthFile, "token-auth-file", c.TokenAuthFile, "CSV file of bearer tokens: token,user,uid,\"group,...\"")
 	flags.DurationVar(&c.EventTTL, "event-ttl", c.EventTTL, "how long Event objects are kept")
+	flags.StringVar(&c.Kubelet.CAFile, "kubelet-certificate-authority", c.Kubelet.CAFile, "file with the CA of the nodes' kubelets, for pod logs and the like (default: not checked)")
+	flags.StringVar(&c.Kubelet.CertFile, "kubelet-client-certificate", c.Kubelet.CertFile, "file with the client certificate to show to kubelets")
+	flags.StringVar(&c.Kubelet.KeyFile, "kubelet-client-key", c.Kubelet.KeyFile, "file with the key of --kubelet-client-certificate")
 	flags.StringVar(&c.LogLevel, "log-level", c.LogLevel, "trace, debug, info, warn or error")
 }
 

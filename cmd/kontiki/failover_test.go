@@ -422,3 +422,25 @@ func (w *work) check(log *watchLog, final []coordinationv1.Lease) error {
 	}
 	return nil
 }
+
+// TestStopAtOnce stops a node in the moment in which it begins to lead and its
+// duties begin to ask the API, which is then already closing.
+func TestStopAtOnce(t *testing.T) {
+	c := &testCluster{t: t, dir: t.TempDir(), logs: &testLogs{t: t}}
+	t.Cleanup(c.close)
+	c.nodes = []*testNode{{cfg: c.config(0, 1)}}
+	for round := range 10 {
+		c.start(0)
+		until(t, func() error {
+			if !c.nodes[0].Node.Status().Presiding {
+				return errors.New("the node does not lead yet")
+			}
+			return nil
+		})
+		if round%2 == 0 {
+			c.stop(0)
+		} else {
+			c.crash(0)
+		}
+	}
+}

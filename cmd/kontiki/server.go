@@ -127,7 +127,8 @@ func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) erro
 	s.api, err = api.New(api.Config{
 		Name: cfg.Name, Build: buildVersion(), Address: address,
 		TLS: serverTLS(node.Identity), Authenticator: authenticator,
-		EventTTL: cfg.EventTTL, Node: s.Node, Backend: backend, Logger: log.Named("api"),
+		EventTTL: cfg.EventTTL, Kubelet: cfg.Kubelet,
+		Node: s.Node, Backend: backend, Logger: log.Named("api"),
 	})
 	if err != nil {
 		return errors.Join(err, s.Node.Abort())
@@ -200,9 +201,9 @@ func (s *Server) Failed() <-chan error {
 }
 
 // Stop ends the server: first for clients, whose requests may finish, then for
-// the other nodes.
+// the other nodes, and last for what the leader's duties used.
 func (s *Server) Stop(ctx context.Context) error {
-	return errors.Join(s.api.Shutdown(ctx), s.Node.Close(ctx))
+	return errors.Join(s.api.Shutdown(ctx), s.Node.Close(ctx), s.api.Close())
 }
 
 // Abort ends the server at once, with no word to anybody: what a crash looks
