@@ -17,11 +17,11 @@ var variable = regexp.MustCompile(`\{[^}]*\}`)
 // mountIndex answers / with the paths that stand for themselves: all that the
 // router knows but those of resources.
 func mountIndex(router *mux.Router) {
-	paths := map[string]bool{}
+	paths := map[string]bool{"/apis/": true, "/openapi/v3/": true} // upstream names these two as well
 	// Walk fails only when the function does.
 	_ = router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := route.GetPathTemplate()
-		if path = strings.TrimSuffix(path, "{slash:/*}"); err == nil && !variable.MatchString(path) && !isResource(path) {
+		if path = strings.TrimSuffix(path, "{slash:/*}"); err == nil && !variable.MatchString(path) && !strings.HasSuffix(path, "/") && !isResource(path) {
 			paths[path] = true
 		}
 		return nil

@@ -118,7 +118,6 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 	for _, path := range documents.Paths() {
 		router.Path(path + "{slash:/*}").Handler(documents)
 	}
-	router.Path("/apis/").Handler(documents) // the index names it beside /apis
 	for _, path := range []string{"/openapi/v2", "/openapi/v3"} {
 		router.Path(path).HandlerFunc(documents.ServeOpenAPI)
 	}

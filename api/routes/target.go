@@ -59,7 +59,7 @@ func (t *target) newScope(served schema.GroupVersion, kind schema.GroupVersionKi
 	internal := schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}
 	tables, _ := t.storage.(rest.TableConvertor)
 	accepts, _ := t.storage.(rest.GroupVersionAcceptor)
-	fields, err := t.newFieldManager(kind, internal)
+	fields, err := t.newFieldManager(kind, internal, t.types())
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +89,11 @@ func (t *target) newScope(served schema.GroupVersion, kind schema.GroupVersionKi
 	}, nil
 }
 
+func (t *target) types() managedfields.TypeConverter { return groupTypes{t.TypeConverter, t.group} }
+
 // newFieldManager tracks who owns which field. A strategy that resets fields
 // says so, or its resets would look like the client's wish.
-func (t *target) newFieldManager(kind schema.GroupVersionKind, hub schema.GroupVersion) (*managedfields.FieldManager, error) {
+func (t *target) newFieldManager(kind schema.GroupVersionKind, hub schema.GroupVersion, types managedfields.TypeConverter) (*managedfields.FieldManager, error) {
 	var resets map[fieldpath.APIVersion]fieldpath.Filter
 	if strategy, ok := t.storage.(rest.ResetFieldsStrategy); ok {
 		resets = fieldpath.NewExcludeFilterSetMap(strategy.GetResetFields())
@@ -99,7 +101,7 @@ func (t *target) newFieldManager(kind schema.GroupVersionKind, hub schema.GroupV
 	if strategy, ok := t.storage.(rest.ResetFieldsFilterStrategy); ok {
 		resets = strategy.GetResetFieldsFilter()
 	}
-	return managedfields.NewDefaultFieldManager(groupTypes{t.TypeConverter, t.group}, runtime.UnsafeObjectConvertor(t.Scheme),
+	return managedfields.NewDefaultFieldManager(types, runtime.UnsafeObjectConvertor(t.Scheme),
 		t.Scheme, t.Scheme, kind, hub, t.subresource, resets)
 }
 

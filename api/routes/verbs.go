@@ -96,7 +96,7 @@ func (t *target) itemRoutes(path string) []route {
 		all = append(all, t.object(http.MethodPut, path, func() http.HandlerFunc { return handlers.UpdateResource(updater, t.scope, t.Admission) }))
 	}
 	if patcher, ok := t.storage.(rest.Patcher); ok {
-		all = append(all, t.patch(path, func() http.HandlerFunc { return handlers.PatchResource(patcher, t.scope, t.Admission, patchTypes) }))
+		all = append(all, t.patch(path, t.servePatch(patcher)))
 	}
 	if deleter, ok := t.storage.(rest.GracefulDeleter); ok {
 		all = append(all, t.object(http.MethodDelete, path, func() http.HandlerFunc { return handlers.DeleteResource(deleter, true, t.scope, t.Admission) }))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
 
@@ -17,7 +18,7 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object,
 		return err
 	}
 	if version, err := s.versioner.ObjectResourceVersion(obj); err == nil && version != 0 {
-		return storage.ErrResourceVersionSetOnCreate
+		return versionOnCreate{apierrors.NewBadRequest(storage.ErrResourceVersionSetOnCreate.Error())}
 	}
 	value, err := s.encode(obj)
 	if err != nil {
@@ -36,6 +37,13 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object,
 		return unexpected(key, result)
 	}
 }
+
+// versionOnCreate is storage.ErrResourceVersionSetOnCreate as the client's
+// mistake that it is; upstream answers 500.
+type versionOnCreate struct{ *apierrors.StatusError }
+
+// Is makes errors.Is find the storage error.
+func (versionOnCreate) Is(target error) bool { return target == storage.ErrResourceVersionSetOnCreate }
 
 // encode makes the bytes of a log entry of an object; the version is not in
 // them, it is the entry's index.

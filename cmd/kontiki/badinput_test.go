@@ -71,7 +71,7 @@ var badInputs = [][]badInput{{
 	{"a bad label", "POST", leasesPath, jsonType, lease("a", `,"labels":{"a":"b c"}`), 422, "Invalid"},
 	{"a name that is taken", "POST", leasesPath, jsonType, lease("there", ""), 409, "AlreadyExists"},
 	{"a pod without containers", "POST", podsPath, jsonType, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`, 422, "Invalid"},
-	{"an object with a version", "POST", leasesPath, jsonType, lease("a", `,"resourceVersion":"7"`), 500, ""},
+	{"an object with a version", "POST", leasesPath, jsonType, lease("a", `,"resourceVersion":"7"`), 400, "BadRequest"},
 	{"another name than in the path", "PUT", leasePath, jsonType, lease("here", ""), 400, "BadRequest"},
 	{"an old version", "PUT", leasePath, jsonType, lease("there", `,"resourceVersion":"1"`), 409, "Conflict"},
 	{"a bad version", "PUT", leasePath, jsonType, lease("there", `,"resourceVersion":"x"`), 500, ""},

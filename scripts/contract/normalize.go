@@ -240,9 +240,12 @@ var (
 	age       = regexp.MustCompile(`^\d+[smhdy](\d+[smhd])?$`)
 	ageInside = regexp.MustCompile(`(over|ago) \d+[smhdy](\d+[smhd])?`)
 	address   = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}:\d{2,5}\b`)
-	// versionInside finds versions in the words around them.
-	storageKey    = regexp.MustCompile(`Key: /[a-z.0-9/]*/(\$NS|[a-z0-9.-]+)/`)
-	undeclared    = regexp.MustCompile(`(failed to create typed patch object \([^)]*\)): (?s:.*field not declared in schema.*)`)
+	// storageKey is where an object is in etcd, or in the log.
+	storageKey = regexp.MustCompile(`Key: /[a-z.0-9/]*/(\$NS|[a-z0-9.-]+)/`)
+	// badPatch is followed by errors in any order, and not by all of them: a
+	// typed object is looked through in the order of a Go map.
+	badPatch = regexp.MustCompile(`(failed to create typed patch object \([^)]*\)): (?s:.*)`)
+	// versionInside finds versions by the words in front of them.
 	versionInside = regexp.MustCompile(`((?i:resource ?version|object meta|current|revision)[^0-9<>]{0,40}|too old resource version: \d+ \()(\d+)`)
 )
 
@@ -258,7 +261,7 @@ func (m *memory) text(text, key string) string {
 	case "message":
 		text = versionInside.ReplaceAllString(text, "$1<number>")
 		text = storageKey.ReplaceAllString(text, "Key: <where it is stored>/$1/")
-		text = undeclared.ReplaceAllString(text, "$1: <fields not declared in schema, and other errors in any order>")
+		text = badPatch.ReplaceAllString(text, "$1: <some errors>")
 		text = address.ReplaceAllString(text, "<address>")
 	case "serverRelativeURL":
 		text, _, _ = strings.Cut(text, "?hash=") // of all that is in there
