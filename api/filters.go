@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,10 +39,10 @@ type chain struct {
 // HSTS, tracing, and the filter that gives every request a second goroutine to
 // time out: handlers here end when their context does.
 func (c chain) wrap(handler http.Handler) http.Handler {
-	info := &request.RequestInfoFactory{
+	info := paths{&request.RequestInfoFactory{
 		APIPrefixes:          sets.NewString("api", "apis"),
 		GrouplessAPIPrefixes: sets.NewString("api"),
-	}
+	}}
 	handler = filters.WithAuthorization(handler, c.authorizer, c.serializer)
 	handler = serverfilters.WithMaxInFlightLimit(handler, maxReadsInFlight, maxChangesInFlight, longRunning)
 	handler = impersonation.WithConstrainedImpersonation(handler, c.authorizer, c.serializer)
@@ -54,6 +55,19 @@ func (c chain) wrap(handler http.Handler) http.Handler {
 	handler = filters.WithRequestReceivedTimestamp(handler)
 	handler = serverfilters.WithPanicRecovery(handler, info)
 	return filters.WithAuditInit(handler)
+}
+
+// paths finds out what a path asks for. One that upstream cannot make sense of,
+// /api/v1/watch, asks for no resource; upstream answers 500.
+type paths struct{ request.RequestInfoResolver }
+
+// NewRequestInfo implements request.RequestInfoResolver.
+func (p paths) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
+	info, err := p.RequestInfoResolver.NewRequestInfo(r)
+	if err != nil {
+		info = &request.RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
+	}
+	return info, nil
 }
 
 // longRunning tells requests that have no deadline of their own: they last as

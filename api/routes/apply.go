@@ -21,12 +21,12 @@ import (
 // because the field manager loses the kind of the error on the way. It is the
 // client's mistake, so here it is a 400.
 func (t *target) servePatch(patcher rest.Patcher) func() http.HandlerFunc {
-	plain := func() http.HandlerFunc { return handlers.PatchResource(patcher, t.scope, t.Admission, patchTypes) }
 	return func() http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
+			patcher := newPatching(patcher, r)
 			mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 			if err != nil || mediaType != string(types.ApplyYAMLPatchType) {
-				plain()(w, r)
+				handlers.PatchResource(patcher, t.scope, t.Admission, patchTypes)(w, r)
 				return
 			}
 			t.serveApply(patcher, w, r)

@@ -119,6 +119,10 @@ func (t *target) serve(r route) http.HandlerFunc {
 			notAcceptable(w, req)
 			return
 		}
+		if err := badNamespace(req); err != nil {
+			responsewriters.ErrorNegotiated(err, t.Serializer, t.scope.Kind.GroupVersion(), w, req)
+			return
+		}
 		for _, text := range t.warnings {
 			warning.AddWarning(req.Context(), "", text)
 		}

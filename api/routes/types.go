@@ -1,6 +1,8 @@
 package routes
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -15,7 +17,16 @@ type groupTypes struct {
 }
 
 // ObjectToTyped implements managedfields.TypeConverter.
-func (g groupTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
+//
+// Protobuf can say what JSON cannot, a port that is neither number nor string
+// for one, and that makes a panic. As an error it goes unheeded here, and
+// validation finds the mistake.
+func (g groupTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (value *typed.TypedValue, err error) {
+	defer func() {
+		if panickedIn("/structured-merge-diff/") {
+			value, err = nil, fmt.Errorf("object has no type: %v", recover())
+		}
+	}()
 	if kind := obj.GetObjectKind().GroupVersionKind(); kind.Group != g.group {
 		return nil, runtime.NewNotRegisteredErrForKind(g.group, kind)
 	}

@@ -76,7 +76,9 @@ func (t *target) collectionRoutes() []route {
 		}
 	}
 	if creater, ok := t.storage.(rest.Creater); ok {
-		all = append(all, t.object(http.MethodPost, t.collection(), func() http.HandlerFunc { return handlers.CreateResource(creater, t.scope, t.Admission) }))
+		all = append(all, t.object(http.MethodPost, t.collection(), func() http.HandlerFunc {
+			return handlers.CreateResource(creating{creater, t.scope.Kind.GroupKind()}, t.scope, t.Admission)
+		}))
 	}
 	if deleter, ok := t.storage.(rest.CollectionDeleter); ok {
 		all = append(all, t.object(http.MethodDelete, t.collection(), func() http.HandlerFunc { return handlers.DeleteCollection(deleter, true, t.scope, t.Admission) }))
@@ -93,7 +95,7 @@ func (t *target) itemRoutes(path string) []route {
 		all = append(all, t.object(http.MethodGet, path, func() http.HandlerFunc { return handlers.GetResource(getter, t.scope) }))
 	}
 	if updater, ok := t.storage.(rest.Updater); ok {
-		all = append(all, t.object(http.MethodPut, path, func() http.HandlerFunc { return handlers.UpdateResource(updater, t.scope, t.Admission) }))
+		all = append(all, t.object(http.MethodPut, path, t.serveUpdate(updater)))
 	}
 	if patcher, ok := t.storage.(rest.Patcher); ok {
 		all = append(all, t.patch(path, t.servePatch(patcher)))
@@ -105,9 +107,13 @@ func (t *target) itemRoutes(path string) []route {
 		return all
 	}
 	if creater, ok := t.storage.(rest.NamedCreater); ok {
-		all = append(all, t.object(http.MethodPost, path, func() http.HandlerFunc { return handlers.CreateNamedResource(creater, t.scope, t.Admission) }))
+		all = append(all, t.object(http.MethodPost, path, func() http.HandlerFunc {
+			return handlers.CreateNamedResource(creatingNamed{creater, t.scope.Kind.GroupKind()}, t.scope, t.Admission)
+		}))
 	} else if creater, ok := t.storage.(rest.Creater); ok {
-		all = append(all, t.object(http.MethodPost, path, func() http.HandlerFunc { return handlers.CreateResource(creater, t.scope, t.Admission) }))
+		all = append(all, t.object(http.MethodPost, path, func() http.HandlerFunc {
+			return handlers.CreateResource(creating{creater, t.scope.Kind.GroupKind()}, t.scope, t.Admission)
+		}))
 	}
 	return all
 }

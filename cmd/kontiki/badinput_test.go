@@ -39,8 +39,7 @@ func lease(name, rest string) string {
 	return fmt.Sprintf(`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":%q%s}}`, name, rest)
 }
 
-// badInputs are in groups: bodies, objects, patches, options, paths. Where the
-// answer is 500 it is so upstream.
+// badInputs are in groups: bodies, objects, patches, options, paths.
 var badInputs = [][]badInput{{
 	{"no body", "POST", leasesPath, jsonType, "", 400, "BadRequest"},
 	{"half of JSON", "POST", leasesPath, jsonType, `{"kind":`, 400, "BadRequest"},
@@ -74,7 +73,7 @@ var badInputs = [][]badInput{{
 	{"an object with a version", "POST", leasesPath, jsonType, lease("a", `,"resourceVersion":"7"`), 400, "BadRequest"},
 	{"another name than in the path", "PUT", leasePath, jsonType, lease("here", ""), 400, "BadRequest"},
 	{"an old version", "PUT", leasePath, jsonType, lease("there", `,"resourceVersion":"1"`), 409, "Conflict"},
-	{"a bad version", "PUT", leasePath, jsonType, lease("there", `,"resourceVersion":"x"`), 500, ""},
+	{"a bad version", "PUT", leasePath, jsonType, lease("there", `,"resourceVersion":"x"`), 400, metav1.StatusReasonBadRequest},
 	{"another object's identity", "PUT", leasePath, jsonType, lease("there", `,"uid":"0"`), 409, "Conflict"},
 	{"no containers any more", "PUT", podPath, jsonType, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"there"}}`, 422, "Invalid"},
 	{"deletion of another identity", "DELETE", leasePath, jsonType, `{"preconditions":{"uid":"0"}}`, 409, "Conflict"},
@@ -92,7 +91,7 @@ var badInputs = [][]badInput{{
 	{"a merge patch to a bad label", "PATCH", leasePath, mergePatch, `{"metadata":{"labels":{"a":"b c"}}}`, 422, "Invalid"},
 	{"a merge patch of an old version", "PATCH", leasePath, mergePatch, `{"metadata":{"resourceVersion":"1","labels":{"a":"b"}}}`, 409, "Conflict"},
 	{"half a strategic patch", "PATCH", leasePath, smpPatch, `{"metadata"`, 400, "BadRequest"},
-	{"a bad directive", "PATCH", leasePath, smpPatch, `{"metadata":{"$patch":"frob"}}`, 500, ""},
+	{"a bad directive", "PATCH", leasePath, smpPatch, `{"metadata":{"$patch":"frob"}}`, 400, metav1.StatusReasonBadRequest},
 	{"half an apply", "PATCH", leasePath + "?fieldManager=m", applyPatch, `{"metadata"`, 400, "BadRequest"},
 	{"apply without a manager", "PATCH", leasePath, applyPatch, lease("there", ""), 422, "Invalid"},
 	{"apply of another kind", "PATCH", leasePath + "?fieldManager=m", applyPatch, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"there"}}`, 400, "BadRequest"},

@@ -98,15 +98,30 @@ func TestCorpusNames(t *testing.T) {
 	}
 }
 
+// TestFingerprintSeesAll: whatever of a step changes, its recorded answer is not used.
+func TestFingerprintSeesAll(t *testing.T) {
+	base := post("/x", "{}")
+	of := func(s step) string { return fingerprint(sequence{steps: []step{s}}) }
+	for _, change := range []step{post("/y", "{}"), post("/x", "[]"), base.as("nobody"), base.later(), base.asProto(), base.accepting("x"),
+		base.toTheEnd(), post("/x", "{}", "a=b"), put("/x", "{}")} {
+		if of(change) == of(base) {
+			t.Errorf("%#v looks like %#v", change, base)
+		}
+	}
+	if of(base) != of(post("/x", "{}")) {
+		t.Error("the same step looks like another")
+	}
+}
+
 func TestMeantIsNarrow(t *testing.T) {
-	wart := difference{asked: get("/x", "resourceVersion=abc"), peer: "HTTP/2.0 500\nstrconv.ParseUint",
-		kontiki: "HTTP/2.0 400\ninvalid resource version"}
+	wart := difference{asked: get("/x", "resourceVersion=abc"), peer: "HTTP/2.0 500\n \"message\": \"strconv.ParseUint\"",
+		kontiki: "HTTP/2.0 400\n \"message\": \"invalid resource version\""}
 	if whyMeant(wart) == nil {
 		t.Error("a meant difference is not found")
 	}
 	for _, change := range []func(*difference){
 		func(d *difference) { d.asked = get("/x") }, func(d *difference) { d.kontiki = "HTTP/2.0 404" },
-		func(d *difference) { d.peer = "HTTP/2.0 400" },
+		func(d *difference) { d.peer = "HTTP/2.0 400" }, func(d *difference) { d.kontiki += "\nmore" },
 	} {
 		other := wart
 		change(&other)

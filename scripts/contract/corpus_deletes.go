@@ -96,8 +96,8 @@ func finalizers(k kind) []sequence {
 	}}}
 }
 
-// garbage is what the collector is for. It needs a moment, and so does its word
-// about what it doesn't find.
+// garbage is what the collector is for. It needs a moment, so every step waits
+// for the state that stays: on the way there servers agree by chance only.
 func garbage() []sequence {
 	owner := func(block string) string {
 		return `"ownerReferences":[{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","name":"owner","uid":"{{owner.uid}}"` + block + `}]`
@@ -105,17 +105,21 @@ func garbage() []sequence {
 	var all []sequence
 	for _, policy := range []string{"", "propagationPolicy=Background", "propagationPolicy=Foreground", "propagationPolicy=Orphan",
 		"orphanDependents=true", "orphanDependents=false"} {
+		child := " 404"
+		if policy == "propagationPolicy=Orphan" || policy == "orphanDependents=true" {
+			child = " 200" // the owner goes once its children have been let go
+		}
 		all = append(all, sequence{"garbage, " + policy, []step{
 			post(leases.collection(), leases.object("owner")), post(leases.collection(), leases.object("child", owner(""))),
 			post(pods.collection(), pods.object("child", owner(`,"blockOwnerDeletion":true`))),
-			del(leases.item("owner"), policy), get(leases.item("owner")).later(), get(leases.item("child")).later(),
-			get(pods.item("child")).later(),
+			del(leases.item("owner"), policy), get(leases.item("owner")).saying(" 404"), get(leases.item("child")).saying(child),
+			get(pods.item("child")).saying(child),
 		}})
 	}
 	return append(all, sequence{"garbage without an owner", []step{
 		post(leases.collection(), leases.object("child",
 			`"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"none","uid":"11111111-2222-3333-4444-555555555555"}]`)),
-		get(leases.item("child")).later(),
+		get(leases.item("child")).saying(" 404"),
 	}})
 }
 
@@ -126,14 +130,14 @@ func namespaces() []sequence {
 	inside := "/apis/coordination.k8s.io/v1/namespaces/$NS-x/leases"
 	return []sequence{
 		{"a namespace's end", []step{
-			make, post(inside, leases.object("a")), del(space), get(inside + "/a").later(), get(space).later(),
+			make, post(inside, leases.object("a")), del(space), get(inside + "/a").saying(" 404"), get(space).saying(" 404"),
 			post(inside, leases.object("b")), get(inside), del(space),
 		}},
 		{"a namespace that is kept", []step{
-			make, post(inside, leases.object("a", `"finalizers":["example.com/wait"]`)), del(space), get(inside).later(),
+			make, post(inside, leases.object("a", `"finalizers":["example.com/wait"]`)), del(space), get(inside).saying("deletionTimestamp"),
 			post(inside, leases.object("b")), put(inside+"/c", leases.object("c")),
 			patch("apply", inside+"/d", leases.object("d"), "fieldManager=m"),
-			patch("merge", inside+"/a", `{"metadata":{"finalizers":null}}`), get(inside + "/a").later(),
+			patch("merge", inside+"/a", `{"metadata":{"finalizers":null}}`), get(inside + "/a").saying(" 404"),
 		}},
 		{"namespaces", []step{
 			post("/api/v1/namespaces", `{"metadata":{"name":"UPPER"}}`), post("/api/v1/namespaces", `{"metadata":{"name":"a.b"}}`),

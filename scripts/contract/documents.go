@@ -34,7 +34,7 @@ func shared(document map[string]any) {
 	}
 	if release, ok := document["gitVersion"].(string); ok { // of /version
 		document["gitVersion"], _, _ = strings.Cut(release, "+")
-		for _, key := range []string{"buildDate", "gitCommit", "gitTreeState"} {
+		for _, key := range []string{"buildDate", "gitCommit", "gitTreeState", "goVersion", "platform"} {
 			document[key] = "<of the build>"
 		}
 	}

@@ -8,10 +8,13 @@
 //
 //	scripts/peer/build.sh    # kube-apiserver and etcd
 //	go run ./scripts/contract [--seed N] [--requests N] [--only NAME] [--keep]
+//	go run ./scripts/contract --record    # also keeps what the peer says to the corpus, for go test
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -32,6 +35,7 @@ type options struct {
 	root     string
 	binaries string
 	report   string
+	record   bool
 }
 
 func main() {
@@ -44,7 +48,11 @@ func main() {
 	flag.StringVar(&o.root, "root", ".", "the checkout")
 	flag.StringVar(&o.binaries, "peer", "bin/peer", "where the peer's programs are")
 	flag.StringVar(&o.report, "report", "", "write the report to this file too")
+	flag.BoolVar(&o.record, "record", false, "run the whole corpus and nothing else, and write the peer's answers to "+recordFile)
 	flag.Parse()
+	if o.record {
+		o.requests, o.only = 0, ""
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ok, err := o.run(ctx)
@@ -82,7 +90,8 @@ func (o options) run(ctx context.Context) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r := compareAll(ctx, servers, o.sequences(), o.workers)
+	all := o.sequences()
+	r := compareAll(ctx, servers, all, o.workers)
 	if leads, err := k.leader.leader(ctx); err == nil && leads != k.leads {
 		fmt.Fprintf(os.Stderr, "note: %s led at the start and %s does now, so not all requests went through a leader\n", k.leads, leads)
 	}
@@ -97,7 +106,29 @@ func (o options) run(ctx context.Context) (ok bool, err error) {
 			return false, err
 		}
 	}
-	return r.unmeant() == 0 && ctx.Err() == nil, r.failure
+	if err := cmp.Or(r.failure, ctx.Err()); err != nil {
+		return false, err
+	}
+	if o.record {
+		err = writeRecord(ctx, servers[0], all, r, filepath.Join(root, recordFile))
+	}
+	return r.unmeant() == 0, err
+}
+
+// writeRecord keeps what the peer said, and prints where it once said something else.
+func writeRecord(ctx context.Context, peer *server, all []sequence, r *report, path string) error {
+	release, err := peer.release(ctx)
+	if err != nil {
+		return err
+	}
+	next := newRecord(release, all, r.outcomes)
+	if last, err := loadRecord(path); err == nil {
+		changes := report{differences: next.changes(last)}
+		fmt.Printf("\n%d recorded answers change (- before, + now)\n", len(changes.differences))
+		changes.writeGroups(os.Stdout)
+	}
+	fmt.Printf("recorded %d answers of %s, %d texts, in %s\n", next.answers(), release, len(next.Texts), path)
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), next.save(path))
 }
 
 func (o options) start(ctx context.Context, root, dir string, peer *programs) (*kontiki, []*server, error) {
@@ -146,7 +177,7 @@ func (o options) sequences() (all []sequence) {
 // compareAll runs sequences, some at a time.
 func compareAll(ctx context.Context, servers []*server, all []sequence, workers int) *report {
 	var (
-		r       = report{answers: map[string]int{}}
+		r       = report{answers: map[string]int{}, outcomes: make([][]outcome, len(all))}
 		mu      sync.Mutex
 		running sync.WaitGroup
 		told    = time.Now()
@@ -158,6 +189,7 @@ func compareAll(ctx context.Context, servers []*server, all []sequence, workers 
 				outcomes, err := run(ctx, servers, all[i], i)
 				found := compare(servers, all[i], outcomes)
 				mu.Lock()
+				r.outcomes[i] = outcomes
 				r.add(all[i], outcomes, found)
 				if err != nil && r.failure == nil {
 					r.failure = fmt.Errorf("%q: %w", all[i].name, err)

@@ -244,7 +244,7 @@ var (
 	storageKey = regexp.MustCompile(`Key: /[a-z.0-9/]*/(\$NS|[a-z0-9.-]+)/`)
 	// badPatch is followed by errors in any order, and not by all of them: a
 	// typed object is looked through in the order of a Go map.
-	badPatch = regexp.MustCompile(`(failed to create typed patch object \([^)]*\)): (?s:.*)`)
+	badPatch = regexp.MustCompile(`(failed to create typed patch object)( \([^)]*\))?: (?s:.*)`)
 	// versionInside finds versions by the words in front of them.
 	versionInside = regexp.MustCompile(`((?i:resource ?version|object meta|current|revision)[^0-9<>]{0,40}|too old resource version: \d+ \()(\d+)`)
 )

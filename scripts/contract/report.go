@@ -21,6 +21,8 @@ var digits = regexp.MustCompile(`[0-9]+`)
 // A report counts and keeps what was found.
 type report struct {
 	sequences, requests int
+	compared            int            // answers of Kontiki, each with the peer's
+	outcomes            [][]outcome    // by sequence
 	answers             map[string]int // of the peer, by status
 	differences         []difference
 	failure             error // to send a request at all
@@ -32,6 +34,7 @@ func (r *report) add(q sequence, outcomes []outcome, found []difference) {
 	r.requests += len(q.steps)
 	r.differences = append(r.differences, found...)
 	for _, o := range outcomes {
+		r.compared += len(o.answers) - 1
 		if status := httpStatus.FindStringSubmatch(o.answers[0]); status != nil {
 			r.answers[status[1]]++
 		}
@@ -50,16 +53,35 @@ func (r *report) unmeant() (n int) {
 }
 
 // write prints the differences that are not meant, those alike together, then
-// those that are meant, then the counts.
+// the counts, with the reasons of those that are meant.
 func (r *report) write(w io.Writer) {
-	groups := map[string][]difference{}
+	groups := r.writeGroups(w)
+	fmt.Fprintf(w, "\nthe peer's answers:")
+	for _, status := range slices.Sorted(maps.Keys(r.answers)) {
+		fmt.Fprintf(w, "  %s: %d", status, r.answers[status])
+	}
+	fmt.Fprintf(w, "\n%d sequences, %d requests, each to the peer, a leader and a follower; %d answers compared\n",
+		r.sequences, r.requests, r.compared)
 	meantCounts := map[string]int{}
 	for _, d := range r.differences {
 		if d.meant != nil {
 			meantCounts[d.meant.reason]++
-			continue
 		}
-		groups[d.signature()] = append(groups[d.signature()], d)
+	}
+	fmt.Fprintf(w, "%d differences are meant:\n", len(r.differences)-r.unmeant())
+	for _, m := range meantDifferences {
+		fmt.Fprintf(w, "  %4d  %s\n", meantCounts[m.reason], m.reason)
+	}
+	fmt.Fprintf(w, "%d differences in %d groups are not meant\n", r.unmeant(), groups)
+}
+
+// writeGroups prints the differences that are not meant and counts the groups.
+func (r *report) writeGroups(w io.Writer) int {
+	groups := map[string][]difference{}
+	for _, d := range r.differences {
+		if d.meant == nil {
+			groups[d.signature()] = append(groups[d.signature()], d)
+		}
 	}
 	order := make([]string, 0, len(groups))
 	for signature := range groups {
@@ -75,17 +97,7 @@ func (r *report) write(w io.Writer) {
 			d.write(w)
 		}
 	}
-	fmt.Fprintf(w, "\nmeant differences:\n")
-	for _, m := range meantDifferences {
-		fmt.Fprintf(w, "  %4d  %s\n", meantCounts[m.reason], m.reason)
-	}
-	fmt.Fprintf(w, "\nthe peer's answers:")
-	for _, status := range slices.Sorted(maps.Keys(r.answers)) {
-		fmt.Fprintf(w, "  %s: %d", status, r.answers[status])
-	}
-	fmt.Fprintf(w,
-		"\n%d sequences, %d requests, each to the peer, a leader and a follower: %d differences, %d of them meant, %d in %d groups not\n",
-		r.sequences, r.requests, len(r.differences), len(r.differences)-r.unmeant(), r.unmeant(), len(order))
+	return len(order)
 }
 
 func (d difference) write(w io.Writer) {

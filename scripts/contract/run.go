@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -16,7 +17,8 @@ const (
 	endPatience  = 8 * time.Second        // for a stream that is to end by itself
 	settleQuiet  = 20 * time.Millisecond
 	settleWithin = 500 * time.Millisecond
-	agreeWithin  = 5 * time.Second // for steps that may take a moment
+	agreeWithin  = 5 * time.Second  // for steps that may take a moment
+	finalWithin  = 15 * time.Second // for a state that is known to come
 	askAgain     = 200 * time.Millisecond
 )
 
@@ -25,6 +27,7 @@ type lane struct {
 	*server
 	memory  *memory
 	streams []*stream
+	past    []pastAnswer // of a server that is a record: what it says from here on
 }
 
 // An outcome is what all servers said to one step; answers are by server.
@@ -32,13 +35,20 @@ type outcome struct {
 	step    step
 	asked   []step // as each server got it
 	answers []string
+	frames  int // of a watch: how many the first server had sent when we went on
 }
 
 // run sends a sequence to all servers, step by step, all of them at a time.
 func run(ctx context.Context, servers []*server, q sequence, number int) (outcomes []outcome, err error) {
 	var lanes []*lane
 	for i, s := range servers {
-		lanes = append(lanes, &lane{server: s, memory: newMemory(fmt.Sprintf("ns%d%c", number, 'a'+i))})
+		l := &lane{server: s, memory: newMemory(fmt.Sprintf("ns%d%c", number, 'a'+i))}
+		if s.record != nil {
+			if l.past, err = s.record.of(q); err != nil {
+				return nil, err
+			}
+		}
+		lanes = append(lanes, l)
 	}
 	defer func() {
 		for _, l := range lanes {
@@ -61,6 +71,9 @@ func run(ctx context.Context, servers []*server, q sequence, number int) (outcom
 			return outcomes, err
 		}
 		outcomes = append(outcomes, next...)
+		for _, l := range lanes {
+			l.past = l.past[min(len(next), len(l.past)):]
+		}
 	}
 	if slices.ContainsFunc(q.steps, func(s step) bool { return s.eventually && !s.anyVersion() }) {
 		return outcomes, nil // controllers write when they like
@@ -69,6 +82,9 @@ func run(ctx context.Context, servers []*server, q sequence, number int) (outcom
 }
 
 func (l *lane) makeNamespace(ctx context.Context) error {
+	if l.record != nil {
+		return nil
+	}
 	got, err := l.send(ctx, l.memory.prepare(post("/api/v1/namespaces", `{"metadata":{"name":"$NS"}}`)))
 	if err == nil && got.status != http.StatusCreated {
 		err = fmt.Errorf("%s: create namespace %s: %d %s", l.name, l.memory.namespace, got.status, got.body)
@@ -80,33 +96,29 @@ func (l *lane) makeNamespace(ctx context.Context) error {
 // asks again until they do.
 func ask(ctx context.Context, lanes []*lane, s step) ([]outcome, error) {
 	deadline := time.Now().Add(agreeWithin)
+	if s.until != "" {
+		deadline = time.Now().Add(finalWithin)
+	}
 	for {
 		o := outcome{step: s, asked: make([]step, len(lanes)), answers: make([]string, len(lanes))}
 		memories := make([]*memory, len(lanes))
 		err := each(lanes, func(i int, l *lane) error {
 			memories[i] = l.memory.clone()
 			o.asked[i] = memories[i].prepare(s)
-			got, err := l.send(ctx, o.asked[i])
-			if err != nil {
-				return err
-			}
-			if got.stream != nil {
-				got.stream.toEnd = s.untilEnd
-				l.streams = append(l.streams, got.stream)
-			} else if s.watch {
-				l.streams = append(l.streams, ended())
-			}
-			o.answers[i] = memories[i].normal(got)
-			return nil
+			var err error
+			o.answers[i], err = l.answer(ctx, o.asked[i], memories[i])
+			return err
 		})
 		if err != nil {
 			return nil, err
 		}
 		if s.watch {
 			settle(ctx, lanes)
+			o.frames = lanes[0].heard(len(lanes[0].streams) - 1)
 		}
-		if !s.eventually && !o.asked[0].anyVersion() || agree(o.answers) && strings.Contains(o.answers[0],
-			s.until) || time.Now().After(deadline) {
+		// A stream may be behind, too, but not what it begins with.
+		again := s.eventually || !s.watch && o.asked[len(lanes)-1].anyVersion()
+		if !again || o.agreed() && strings.Contains(o.answers[0], s.until) || time.Now().After(deadline) {
 			for i, l := range lanes {
 				l.memory = memories[i]
 			}
@@ -116,12 +128,49 @@ func ask(ctx context.Context, lanes []*lane, s step) ([]outcome, error) {
 	}
 }
 
+// answer sends one step and returns what came back, normalized. If that is a
+// stream, it is the lane's latest.
+func (l *lane) answer(ctx context.Context, asked step, m *memory) (string, error) {
+	if l.record != nil {
+		return l.recall(asked)
+	}
+	got, err := l.send(ctx, asked)
+	if err != nil {
+		return "", err
+	}
+	if got.stream != nil {
+		got.stream.toEnd = asked.untilEnd
+		l.streams = append(l.streams, got.stream)
+	} else if asked.watch {
+		l.streams = append(l.streams, ended())
+	}
+	return m.normal(got), nil
+}
+
+// recall is answer for a record. Of its streams only the length is of interest.
+func (l *lane) recall(asked step) (string, error) {
+	if len(l.past) == 0 {
+		return "", errors.New("the record ends early: go run ./scripts/contract --record")
+	}
+	if asked.watch {
+		l.streams = append(l.streams, &stream{stop: func() {}, frames: make([]frame, l.past[0].Frames)})
+	}
+	return l.record.Texts[l.past[0].Text], nil
+}
+
+// heard is how much came on a stream.
+func (l *lane) heard(i int) int {
+	frames, _, _, _ := l.streams[i].state()
+	return len(l.memory.relevant(frames))
+}
+
 // ended stands for a stream that a server refused, so that lanes keep step.
 func ended() *stream { return &stream{stop: func() {}, ended: true} }
 
-func agree(answers []string) bool {
-	for _, a := range answers[1:] {
-		if a != answers[0] {
+// agreed says whether waiting can't help: all say the same, or mean not to.
+func (o outcome) agreed() bool {
+	for i, a := range o.answers {
+		if a != o.answers[0] && whyMeant(difference{asked: o.asked[i], peer: o.answers[0], kontiki: a}) == nil {
 			return false
 		}
 	}
@@ -132,13 +181,16 @@ func agree(answers []string) bool {
 // and are quiet, and returns what they said, an outcome for every watch.
 func closeStreams(ctx context.Context, lanes []*lane) (outcomes []outcome) {
 	for i := range lanes[0].streams {
-		awaitQuiet(ctx, lanes, i)
-		o := outcome{step: collect()}
 		for _, l := range lanes {
-			frames, ended, garbage, _ := l.streams[i].state()
-			l.streams[i].stop()
+			if l.record != nil && i < len(l.past) {
+				l.streams[i].recall(l.past[i].Frames, l.record.Texts[l.past[i].Text])
+			}
+		}
+		awaitQuiet(ctx, lanes, i)
+		o := outcome{step: collect(), frames: lanes[0].heard(i)}
+		for _, l := range lanes {
 			o.asked = append(o.asked, collect())
-			o.answers = append(o.answers, fmt.Sprintf("watch %d\n%s", i+1, l.memory.frames(frames, ended, garbage)))
+			o.answers = append(o.answers, l.closeStream(i))
 		}
 		outcomes = append(outcomes, o)
 	}
@@ -146,6 +198,16 @@ func closeStreams(ctx context.Context, lanes []*lane) (outcomes []outcome) {
 		l.streams = nil
 	}
 	return outcomes
+}
+
+// closeStream returns what a stream said.
+func (l *lane) closeStream(i int) string {
+	if l.record != nil && i < len(l.past) {
+		return l.record.Texts[l.past[i].Text]
+	}
+	frames, ended, garbage, _ := l.streams[i].state()
+	l.streams[i].stop()
+	return fmt.Sprintf("watch %d\n%s", i+1, l.memory.frames(frames, ended, garbage))
 }
 
 // settle lets the stream that was just opened send the state it begins with:
@@ -189,6 +251,10 @@ func versionOrders(lanes []*lane) outcome {
 	o := outcome{step: step{method: "(order of the versions)"}}
 	for _, l := range lanes {
 		o.asked = append(o.asked, o.step)
+		if l.record != nil && len(l.past) > 0 {
+			o.answers = append(o.answers, l.record.Texts[l.past[0].Text])
+			continue
+		}
 		o.answers = append(o.answers, l.memory.versionOrder())
 	}
 	return o

@@ -23,6 +23,7 @@ type server struct {
 	name   string
 	url    string
 	client *http.Client
+	record *record // if this is not a server, but what one said once
 }
 
 func newServer(name, url string, ca []byte) (*server, error) {

@@ -61,6 +61,12 @@ func follow(response *http.Response, stop context.CancelFunc) *stream {
 	return s
 }
 
+// recall makes it as long as a stream that said text, with its end if it had one.
+func (s *stream) recall(frames int, text string) {
+	s.frames = make([]frame, frames)
+	s.ended = strings.HasSuffix(text, "\nend of the stream") || strings.Contains(text, "\nbroken off: ")
+}
+
 // state is what has come so far, and since when nothing came.
 func (s *stream) state() (frames []frame, ended bool, garbage string, last time.Time) {
 	s.mu.Lock()

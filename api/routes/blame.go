@@ -1,0 +1,127 @@
+package routes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/handlers"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// Upstream answers 500 to some mistakes of clients, because an error without a
+// kind reaches its handlers. Here they get the 400 that they are.
+
+// updating is a rest.Updater whose errors about the body are bad requests.
+type updating struct {
+	rest.Updater
+	patch types.PatchType // that the new object is made with; "" is none
+}
+
+// Update implements rest.Updater.
+func (u updating) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+	update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	if u.patch != "" {
+		info = patchedObject{info, u.patch}
+	}
+	obj, created, err := u.Updater.Update(ctx, name, info, create, update, force, options)
+	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
+		err = apierrors.NewBadRequest(fmt.Sprintf("invalid resource version %q: %v", number.Num, number.Err))
+	}
+	return obj, created, err
+}
+
+// patching is updating for PATCH.
+type patching struct {
+	rest.Patcher
+	updating
+}
+
+// Update implements rest.Updater.
+func (p patching) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
+	update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return p.updating.Update(ctx, name, info, create, update, force, options)
+}
+
+// New implements rest.Updater.
+func (p patching) New() runtime.Object { return p.Patcher.New() }
+
+// newPatching wraps patcher for one request.
+func newPatching(patcher rest.Patcher, r *http.Request) rest.Patcher {
+	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return patching{patcher, updating{patcher, types.PatchType(mediaType)}}
+}
+
+// patchedObject is what a patch makes of an object.
+type patchedObject struct {
+	rest.UpdatedObjectInfo
+	patch types.PatchType
+}
+
+// UpdatedObject implements rest.UpdatedObjectInfo. What a strategic merge patch
+// cannot do is an error without a kind; admission, which has its say here as
+// well, returns errors with one.
+func (p patchedObject) UpdatedObject(ctx context.Context, old runtime.Object) (obj runtime.Object, err error) {
+	defer func() {
+		if !panickedIn("/json-patch") {
+			return
+		}
+		// Of {"op":"replace","path":""}, which lacks a value, for one.
+		obj, err = nil, apierrors.NewBadRequest(fmt.Sprintf("the patch cannot be applied: %v", recover()))
+	}()
+	obj, err = p.UpdatedObjectInfo.UpdatedObject(ctx, old)
+	if status := apierrors.APIStatus(nil); err != nil && p.patch == types.StrategicMergePatchType && !errors.As(err, &status) {
+		err = apierrors.NewBadRequest(err.Error())
+	}
+	return obj, err
+}
+
+// panickedIn says, in a deferred function, whether there is a panic that began
+// in a package, given by a part of its path. Others are not to be recovered.
+func panickedIn(part string) bool {
+	callers := make([]uintptr, 16)
+	frames := goruntime.CallersFrames(callers[:goruntime.Callers(2, callers)])
+	for panicked := false; ; {
+		frame, more := frames.Next()
+		switch {
+		case frame.Function == "runtime.gopanic":
+			panicked = true
+		case panicked && !strings.HasPrefix(frame.Function, "runtime."):
+			return strings.Contains(frame.Function, part)
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// badNamespace is why a request's namespace cannot be part of a key, nil if it
+// can. Names are upstream's registries' to check.
+func badNamespace(r *http.Request) error {
+	info, ok := request.RequestInfoFrom(r.Context())
+	if !ok {
+		return nil
+	}
+	if wrong := content.IsPathSegmentName(info.Namespace); len(wrong) > 0 {
+		return apierrors.NewBadRequest(fmt.Sprintf("Namespace parameter invalid: %q: %s", info.Namespace, wrong[0]))
+	}
+	return nil
+}
+
+// serveUpdate serves PUT.
+func (t *target) serveUpdate(updater rest.Updater) func() http.HandlerFunc {
+	return func() http.HandlerFunc {
+		return handlers.UpdateResource(updating{Updater: updater}, t.scope, t.Admission)
+	}
+}
