@@ -36,6 +36,7 @@ func TestRefusals(t *testing.T) {
 		message                             string
 	}{
 		"apply of a type error":        {"PATCH", leases + "/there?fieldManager=m", strings.Replace(lease(""), "}}", `},"spec":{"leaseDurationSeconds":"x"}}`, 1), applyType, "", 400, bad, "failed to create typed patch object"},
+		"apply of a time that is none": {"PATCH", leases + "/there?fieldManager=m", strings.Replace(lease(""), "}}", `},"spec":{"renewTime":0}}`, 1), applyType, "", 400, bad, "cannot unmarshal number"},
 		"apply that makes one":         {"PATCH", leases + "/new?fieldManager=m", `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","spec":{"holderIdentity":[]}}`, applyType, "", 400, bad, "failed to create typed patch object"},
 		"apply of an unknown field":    {"PATCH", leases + "/there?fieldManager=m", lease(`,"colour":"red"`), applyType, "", 400, bad, "failed to create typed patch object"},
 		"a new object with a version":  {"POST", leases, lease(`,"resourceVersion":"7"`), jsonType, "", 400, bad, "resourceVersion should not be set on objects to be created"},

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
@@ -171,7 +172,7 @@ type nodeLister struct {
 }
 
 func (l nodeLister) Get(name string) (*corev1.Node, error) {
-	if name == "" { // the client would call it a mistake
+	if name == "" || len(content.IsPathSegmentName(name)) > 0 { // the client would call it a mistake
 		return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
 	}
 	return l.client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{ResourceVersion: "0"})

@@ -81,10 +81,19 @@ func (p patchedObject) UpdatedObject(ctx context.Context, old runtime.Object) (o
 		obj, err = nil, apierrors.NewBadRequest(fmt.Sprintf("the patch cannot be applied: %v", recover()))
 	}()
 	obj, err = p.UpdatedObjectInfo.UpdatedObject(ctx, old)
-	if status := apierrors.APIStatus(nil); err != nil && p.patch == types.StrategicMergePatchType && !errors.As(err, &status) {
+	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) && p.explains(err) {
 		err = apierrors.NewBadRequest(err.Error())
 	}
 	return obj, err
+}
+
+// explains says whether the patch is what an error without a kind is about. Of
+// an apply it is when the result, which is of the right schema, is none of the
+// type all the same: a number for a time. Upstream gives that error no kind, only
+// these words.
+func (p patchedObject) explains(err error) bool {
+	return p.patch == types.StrategicMergePatchType ||
+		p.patch == types.ApplyYAMLPatchType && strings.HasPrefix(err.Error(), "failed to convert new object (")
 }
 
 // panickedIn says, in a deferred function, whether there is a panic that began
