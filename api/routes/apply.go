@@ -2,7 +2,6 @@ package routes
 
 import (
 	"fmt"
-	"mime"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,13 +22,13 @@ import (
 func (t *target) servePatch(patcher rest.Patcher) func() http.HandlerFunc {
 	return func() http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			patcher := newPatching(patcher, r)
-			mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-			if err != nil || mediaType != string(types.ApplyYAMLPatchType) {
-				handlers.PatchResource(patcher, t.scope, t.Admission, patchTypes)(w, r)
+			kind := patchType(r)
+			patcher := patching{patcher, updating{patcher, kind}}
+			if kind == types.ApplyYAMLPatchType {
+				t.serveApply(patcher, w, r)
 				return
 			}
-			t.serveApply(patcher, w, r)
+			handlers.PatchResource(patcher, t.scope, t.Admission, patchTypes)(w, r)
 		}
 	}
 }

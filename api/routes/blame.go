@@ -57,10 +57,10 @@ func (p patching) Update(ctx context.Context, name string, info rest.UpdatedObje
 // New implements rest.Updater.
 func (p patching) New() runtime.Object { return p.Patcher.New() }
 
-// newPatching wraps patcher for one request.
-func newPatching(patcher rest.Patcher, r *http.Request) rest.Patcher {
+// patchType is what kind of patch a request brings, "" if none is known.
+func patchType(r *http.Request) types.PatchType {
 	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return patching{patcher, updating{patcher, types.PatchType(mediaType)}}
+	return types.PatchType(mediaType)
 }
 
 // patchedObject is what a patch makes of an object.
@@ -73,14 +73,16 @@ type patchedObject struct {
 // cannot do is an error without a kind; admission, which has its say here as
 // well, returns errors with one.
 func (p patchedObject) UpdatedObject(ctx context.Context, old runtime.Object) (obj runtime.Object, err error) {
+	returned := false
 	defer func() {
-		if !panickedIn("/json-patch") {
+		if returned || !panickedIn("/json-patch") {
 			return
 		}
 		// Of {"op":"replace","path":""}, which lacks a value, for one.
 		obj, err = nil, apierrors.NewBadRequest(fmt.Sprintf("the patch cannot be applied: %v", recover()))
 	}()
 	obj, err = p.UpdatedObjectInfo.UpdatedObject(ctx, old)
+	returned = true
 	if status := apierrors.APIStatus(nil); err != nil && !errors.As(err, &status) && p.explains(err) {
 		err = apierrors.NewBadRequest(err.Error())
 	}
@@ -97,7 +99,8 @@ func (p patchedObject) explains(err error) bool {
 }
 
 // panickedIn says, in a deferred function, whether there is a panic that began
-// in a package, given by a part of its path. Others are not to be recovered.
+// in a package, given by a part of its path. Others are not to be recovered. It
+// walks the stack: ask only where the call did not return.
 func panickedIn(part string) bool {
 	callers := make([]uintptr, 16)
 	frames := goruntime.CallersFrames(callers[:goruntime.Callers(2, callers)])

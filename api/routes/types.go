@@ -22,13 +22,16 @@ type groupTypes struct {
 // for one, and that makes a panic. As an error it goes unheeded here, and
 // validation finds the mistake.
 func (g groupTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (value *typed.TypedValue, err error) {
-	defer func() {
-		if panickedIn("/structured-merge-diff/") {
-			value, err = nil, fmt.Errorf("object has no type: %v", recover())
-		}
-	}()
 	if kind := obj.GetObjectKind().GroupVersionKind(); kind.Group != g.group {
 		return nil, runtime.NewNotRegisteredErrForKind(g.group, kind)
 	}
-	return g.TypeConverter.ObjectToTyped(obj, opts...)
+	returned := false
+	defer func() {
+		if !returned && panickedIn("/structured-merge-diff/") {
+			value, err = nil, fmt.Errorf("object has no type: %v", recover())
+		}
+	}()
+	value, err = g.TypeConverter.ObjectToTyped(obj, opts...)
+	returned = true
+	return value, err
 }
