@@ -1,14 +1,13 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"kontiki/cluster"
 )
 
 // MembersPath answers who is in the cluster.
-const MembersPath = "/kontiki/v1/members"
+const MembersPath = ownPrefix + "/members"
 
 // Members is what this node knows of its cluster.
 type Members struct {
@@ -17,11 +16,7 @@ type Members struct {
 	Members []cluster.Member `json:"members"`
 }
 
-func (s *Server) serveMembers(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) listMembers(http.ResponseWriter, *http.Request) (any, error) {
 	leader, _, _ := s.Node.Leader()
-	w.Header().Set("Content-Type", "application/json")
-	answer := Members{Name: s.Name, Leader: leader, Members: s.Node.Members()}
-	if err := json.NewEncoder(w).Encode(answer); err != nil {
-		s.Logger.Debug("cannot send members", "error", err)
-	}
+	return Members{Name: s.Name, Leader: leader, Members: s.Node.Members()}, nil
 }

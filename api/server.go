@@ -123,7 +123,7 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 	}
 	router.PathPrefix("/openapi/v3/").HandlerFunc(documents.ServeOpenAPI)
 	router.Path("/version{slash:/*}").Handler(routes.Get(s.serveVersion, cfg))
-	router.Path(MembersPath).Handler(routes.Get(s.serveMembers, cfg))
+	s.mountOwn(router, cfg)
 	s.mountHealth(router)
 	mountProfiling(router)
 	if err := routes.Mount(router, groups, cfg); err != nil {

@@ -2,6 +2,7 @@ package routes
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"path"
 	"sort"
@@ -145,7 +146,14 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Get serves a path of the server's own: GET only.
 func Get(handler http.HandlerFunc, cfg Config) http.Handler {
-	return methods{http.MethodGet: handler, "": cfg.failure(http.StatusMethodNotAllowed, "")}
+	return Methods(map[string]http.HandlerFunc{http.MethodGet: handler}, cfg)
+}
+
+// Methods is a handler by the request's method; others get upstream's 405.
+func Methods(handlers map[string]http.HandlerFunc, cfg Config) http.Handler {
+	m := methods{"": cfg.failure(http.StatusMethodNotAllowed, "")}
+	maps.Copy(m, handlers)
+	return m
 }
 
 // failure answers with upstream's Status for what is not served. An empty text

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/gorilla/mux"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+
+	"kontiki/api/routes"
+)
+
+// ownPrefix is where everything is served that Kubernetes does not have. All of
+// it needs the right to everything, see package auth.
+const ownPrefix = "/kontiki/v1"
+
+// own answers a request to one of Kontiki's own endpoints. What it returns is
+// sent as JSON, an error as the Status that it is or becomes. It returns nil,
+// nil after it has written the answer itself.
+type own func(w http.ResponseWriter, r *http.Request) (any, error)
+
+// ownEndpoints is the table of them: path below ownPrefix, method, function.
+func (s *Server) ownEndpoints() map[string]map[string]own {
+	return map[string]map[string]own{
+		"/members": {http.MethodGet: s.listMembers},
+	}
+}
+
+func (s *Server) mountOwn(router *mux.Router, cfg routes.Config) {
+	for path, functions := range s.ownEndpoints() {
+		handlers := make(map[string]http.HandlerFunc)
+		for method, function := range functions {
+			handlers[method] = s.serveOwn(function, cfg)
+		}
+		router.Path(ownPrefix + path).Handler(routes.Methods(handlers, cfg))
+	}
+}
+
+func (s *Server) serveOwn(function own, cfg routes.Config) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		value, err := function(w, r)
+		if err != nil {
+			responsewriters.ErrorNegotiated(err, cfg.Serializer, schema.GroupVersion{}, w, r)
+			return
+		}
+		if value == nil {
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(value); err != nil {
+			s.Logger.Debug("cannot send an answer", "path", r.URL.Path, "error", err)
+		}
+	}
+}

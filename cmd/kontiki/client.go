@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// connection finds a cluster as kubectl does: by --kubeconfig, $KUBECONFIG or
+// ~/.kube/config, and --context.
+type connection struct {
+	rules     *clientcmd.ClientConfigLoadingRules
+	overrides clientcmd.ConfigOverrides
+}
+
+func newConnection() *connection {
+	return &connection{rules: clientcmd.NewDefaultClientConfigLoadingRules()}
+}
+
+// AddFlags makes the flags of a command that talks to a cluster.
+func (c *connection) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.rules.ExplicitPath, "kubeconfig", "", "kubeconfig file (default: $KUBECONFIG, then ~/.kube/config)")
+	flags.StringVar(&c.overrides.CurrentContext, "context", "", "context of the kubeconfig to use (default: its current one)")
+}
+
+// client talks to the chosen server. Its errors are the Statuses that the
+// server sent.
+func (c *connection) client() (*rest.RESTClient, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules, &c.overrides).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.UserAgent = "kontiki/" + buildVersion()
+	return rest.UnversionedRESTClientFor(config)
+}
+
+// get reads one of Kontiki's own endpoints into value.
+func (c *connection) get(ctx context.Context, path string, value any) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	body, err := client.Get().AbsPath(path).Do(ctx).Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, value)
+}
