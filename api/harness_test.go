@@ -26,6 +26,7 @@ import (
 
 	"kontiki/api/auth"
 	"kontiki/api/duties"
+	"kontiki/api/registry"
 	"kontiki/api/storage"
 	"kontiki/cluster"
 	"kontiki/fsm"
@@ -115,7 +116,8 @@ func newHarness(t testing.TB) *harness {
 	}
 	h := &harness{t: t, log: &instantLog{machine: machine}}
 	h.Server, err = New(Config{
-		Name: "test", Build: "test", Address: "localhost:6443", Authenticator: authenticator,
+		Ranges: registry.DefaultRanges(),
+		Name:   "test", Build: "test", Address: "localhost:6443", Authenticator: authenticator,
 		EventTTL: time.Hour, Node: alone{}, Logger: hclog.NewNullLogger(),
 		Backend: storage.Backend{Proposer: h.log, State: impatient{machine}, Feed: hub},
 	})

@@ -51,6 +51,7 @@ type Config struct {
 	Authenticator authenticator.Request
 	EventTTL      time.Duration
 	Kubelet       registry.Kubelet
+	Ranges        registry.Ranges // of services' addresses and ports
 	Node          Node
 	Backend       storage.Backend
 	Logger        hclog.Logger
@@ -63,6 +64,7 @@ type Server struct {
 	loopback  *loopback.Loopback
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
+	services  *registry.Allocators
 	draining  context.Context
 	drain     context.CancelFunc
 }
@@ -104,8 +106,13 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 	if cfg.Admission, err = registry.NewAdmission(s.client, s.informers); err != nil {
 		return err
 	}
+	options := registry.Options{Backend: s.Backend}
+	if s.services, err = registry.NewAllocators(options, s.Ranges); err != nil {
+		return err
+	}
 	groups, err := registry.Open(registry.Config{
-		Options:        registry.Options{Backend: s.Backend},
+		Options:        options,
+		Allocators:     s.services,
 		Authorizer:     cfg.Authorizer,
 		EventTTL:       s.EventTTL,
 		Kubelet:        s.Kubelet,
@@ -145,6 +152,9 @@ func (s *Server) Client() kubernetes.Interface { return s.client }
 
 // ClientConfig is for making other clients of that kind.
 func (s *Server) ClientConfig() *rest.Config { return s.loopback.Config() }
+
+// Allocators give services their addresses and ports.
+func (s *Server) Allocators() *registry.Allocators { return s.services }
 
 // Serve answers requests on the listener until Shutdown.
 func (s *Server) Serve(listener net.Listener) error {

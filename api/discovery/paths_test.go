@@ -53,8 +53,14 @@ func TestPathsAreUpstreams(t *testing.T) {
 func openGroups(t *testing.T, cfg routes.Config) []registry.Group {
 	t.Helper()
 	hub := watch.NewHub(watch.Config{})
+	options := registry.Options{Backend: storage.Backend{State: fsm.New(hub), Feed: hub}}
+	allocators, err := registry.NewAllocators(options, registry.DefaultRanges())
+	if err != nil {
+		t.Fatal(err)
+	}
 	groups, err := registry.Open(registry.Config{
-		Options:        registry.Options{Backend: storage.Backend{State: fsm.New(hub), Feed: hub}},
+		Options:        options,
+		Allocators:     allocators,
 		Authorizer:     cfg.Authorizer,
 		EventTTL:       time.Hour,
 		ProxyTransport: http.DefaultTransport,

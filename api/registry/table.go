@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/apis/core"
 	kubelet "k8s.io/kubernetes/pkg/kubelet/client"
 	leases "k8s.io/kubernetes/pkg/registry/coordination/lease/storage"
 	endpoints "k8s.io/kubernetes/pkg/registry/core/endpoint/storage"
@@ -19,6 +20,8 @@ import (
 	namespaces "k8s.io/kubernetes/pkg/registry/core/namespace/storage"
 	nodes "k8s.io/kubernetes/pkg/registry/core/node/storage"
 	pods "k8s.io/kubernetes/pkg/registry/core/pod/storage"
+	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
+	services "k8s.io/kubernetes/pkg/registry/core/service/storage"
 )
 
 // row is one resource with its subresources.
@@ -30,13 +33,14 @@ type row struct {
 }
 
 // table lists what is served. Rows are opened in order: pods find their kubelet
-// through the nodes above them.
+// through the nodes above them, services their pods and endpoints.
 func table() []row {
 	return []row{
 		{corev1.SchemeGroupVersion, openNamespaces},
 		{corev1.SchemeGroupVersion, openNodes},
 		{corev1.SchemeGroupVersion, openPods},
 		{corev1.SchemeGroupVersion, openEndpoints},
+		{corev1.SchemeGroupVersion, openServices},
 		{corev1.SchemeGroupVersion, openEvents},
 		{eventsv1.SchemeGroupVersion, openEvents},
 		{coordinationv1.SchemeGroupVersion, openLeases},
@@ -58,6 +62,7 @@ type Config struct {
 	// subresources.
 	Kubelet        Kubelet
 	ProxyTransport http.RoundTripper
+	Allocators     *Allocators // for services
 }
 
 // Open makes every row's storage, in the order of the table.
@@ -90,6 +95,8 @@ func add(groups []Group, version schema.GroupVersion, storage map[string]rest.St
 type opener struct {
 	Config
 	connections kubelet.ConnectionInfoGetter
+	pods        *pods.REST
+	endpoints   *endpoints.REST
 }
 
 func openNamespaces(o *opener) (map[string]rest.Storage, error) {
@@ -122,6 +129,7 @@ func openPods(o *opener) (map[string]rest.Storage, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.pods = store.Pod
 	return map[string]rest.Storage{
 		"pods":                     store.Pod,
 		"pods/status":              store.Status,
@@ -140,7 +148,15 @@ func openPods(o *opener) (map[string]rest.Storage, error) {
 
 func openEndpoints(o *opener) (map[string]rest.Storage, error) {
 	store, err := endpoints.NewREST(o.Options)
+	o.endpoints = store
 	return map[string]rest.Storage{"endpoints": store}, err
+}
+
+func openServices(o *opener) (map[string]rest.Storage, error) {
+	family := o.Allocators.IPs.IPFamily()
+	addresses := map[core.IPFamily]ipallocator.Interface{family: o.Allocators.IPs}
+	store, status, proxy, err := services.NewREST(o.Options, family, addresses, o.Allocators.Ports, o.endpoints, o.pods, o.ProxyTransport)
+	return map[string]rest.Storage{"services": store, "services/status": status, "services/proxy": proxy}, err
 }
 
 // openEvents serves both event groups: their registries share one place to

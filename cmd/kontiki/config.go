@@ -27,6 +27,7 @@ type Config struct {
 	TokenAuthFile   string
 	EventTTL        time.Duration
 	Kubelet         registry.Kubelet
+	Ranges          registry.Ranges
 	LogLevel        string
 
 	// Tuning and Faults have no flags: they are for tests.
@@ -41,6 +42,7 @@ func DefaultConfig() Config {
 		PeerAddr:   "127.0.0.1:7301",
 		GossipAddr: "127.0.0.1:7302",
 		EventTTL:   time.Hour,
+		Ranges:     registry.DefaultRanges(),
 		LogLevel:   "info",
 		Tuning:     cluster.DefaultConfig().Tuning,
 	}
@@ -61,6 +63,8 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Kubelet.CAFile, "kubelet-certificate-authority", c.Kubelet.CAFile, "file with the CA of the nodes' kubelets, for pod logs and the like (default: not checked)")
 	flags.StringVar(&c.Kubelet.CertFile, "kubelet-client-certificate", c.Kubelet.CertFile, "file with the client certificate to show to kubelets")
 	flags.StringVar(&c.Kubelet.KeyFile, "kubelet-client-key", c.Kubelet.KeyFile, "file with the key of --kubelet-client-certificate")
+	flags.IPNetVar(&c.Ranges.ClusterIPs, "service-cluster-ip-range", c.Ranges.ClusterIPs, "range of addresses for services, the same on all nodes")
+	flags.Var(&c.Ranges.NodePorts, "service-node-port-range", "range of ports for services of type NodePort, the same on all nodes")
 	flags.StringVar(&c.LogLevel, "log-level", c.LogLevel, "trace, debug, info, warn or error")
 }
 
@@ -89,6 +93,9 @@ func (c *Config) Complete() error {
 	}
 	if hclog.LevelFromString(c.LogLevel) == hclog.NoLevel {
 		return fmt.Errorf("--log-level %q: want trace, debug, info, warn or error", c.LogLevel)
+	}
+	if err := c.Ranges.Validate(); err != nil {
+		return err
 	}
 	if c.EventTTL < time.Second {
 		return fmt.Errorf("--event-ttl %s: want at least 1s", c.EventTTL)

@@ -36,6 +36,9 @@ var kinds = []kind{
 			Addresses: []corev1.EndpointAddress{{IP: "10.1.2.3"}}, Ports: []corev1.EndpointPort{{Port: 80}},
 		}}}
 	}},
+	{corev1.SchemeGroupVersion.WithKind("Service"), "services", false, false, func() runtime.Object {
+		return &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	}},
 	{corev1.SchemeGroupVersion.WithKind("Event"), "events", false, false, func() runtime.Object {
 		return &corev1.Event{Reason: "Tested", Message: "through core", InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "p"}}
 	}},

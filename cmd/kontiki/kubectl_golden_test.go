@@ -34,6 +34,7 @@ func TestKubectlGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := newCluster(t, 1, nil)
+			c.waitServersPublished()
 			env := shellEnvironment(t, c.nodes[0].Kubeconfig)
 			for i := range s.steps {
 				step := &s.steps[i]

@@ -15,6 +15,7 @@ import (
 	"kontiki/api"
 	"kontiki/api/auth"
 	"kontiki/api/duties"
+	"kontiki/api/registry"
 	"kontiki/api/storage"
 	"kontiki/cluster"
 	"kontiki/cluster/pki"
@@ -127,13 +128,13 @@ func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) erro
 	s.api, err = api.New(api.Config{
 		Name: cfg.Name, Build: buildVersion(), Address: address,
 		TLS: serverTLS(node.Identity), Authenticator: authenticator,
-		EventTTL: cfg.EventTTL, Kubelet: cfg.Kubelet,
+		EventTTL: cfg.EventTTL, Kubelet: cfg.Kubelet, Ranges: cfg.Ranges,
 		Node: s.Node, Backend: backend, Logger: log.Named("api"),
 	})
 	if err != nil {
 		return errors.Join(err, s.Node.Abort())
 	}
-	s.lead(backend, log.Named("duties"))
+	s.lead(cfg.Ranges, backend, log.Named("duties"))
 	go func() {
 		if err := s.api.Serve(listener); err != nil {
 			s.failed <- err
@@ -145,15 +146,32 @@ func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) erro
 }
 
 // lead registers what this node does for the whole cluster while it leads.
-func (s *Server) lead(backend storage.Backend, log hclog.Logger) {
+func (s *Server) lead(ranges registry.Ranges, backend storage.Backend, log hclog.Logger) {
 	client := s.api.Client()
 	s.Node.OnLeader(func(ctx context.Context) { duties.EnsureNamespaces(ctx, client.CoreV1(), log) })
 	s.Node.OnLeader(func(ctx context.Context) { duties.ExpireEntries(ctx, backend, log) })
+	s.Node.OnLeader(func(ctx context.Context) {
+		duties.RepairServices(ctx, client, s.api.Allocators(), ranges)
+	})
+	s.Node.OnLeader(func(ctx context.Context) {
+		duties.PublishServers(ctx, client.CoreV1(), s.liveAddresses, ranges.ServersIP(), log)
+	})
 	s.Node.OnLeader(func(ctx context.Context) {
 		if err := duties.Control(ctx, s.api.ClientConfig()); err != nil {
 			log.Error("garbage collection and namespace deletion do not run", "error", err)
 		}
 	})
+}
+
+// liveAddresses are the API addresses of the members that are up.
+func (s *Server) liveAddresses() []string {
+	var addresses []string
+	for _, m := range s.Node.Members() {
+		if m.Alive && m.Role != cluster.RoleNone {
+			addresses = append(addresses, m.APIAddr)
+		}
+	}
+	return addresses
 }
 
 // identify makes or loads this node's certificate and returns who it is in its

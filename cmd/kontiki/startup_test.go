@@ -199,7 +199,7 @@ func TestSingleNode(t *testing.T) {
 // TestEnvironment sets every flag by its variable, and one by both: the command
 // line wins.
 func TestEnvironment(t *testing.T) {
-	values := map[string]string{"string": "some/value", "int": "3", "duration": "2h0m0s", "stringSlice": "[one,two]"}
+	values := map[string]string{"string": "some/value", "int": "3", "duration": "2h0m0s", "stringSlice": "[one,two]", "ipNet": "10.1.0.0/16", "portRange": "1000-2000"}
 	cfg := DefaultConfig()
 	flags := pflag.NewFlagSet("server", pflag.ContinueOnError)
 	cfg.AddFlags(flags)
