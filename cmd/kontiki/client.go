@@ -27,13 +27,22 @@ func (c *connection) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.overrides.CurrentContext, "context", "", "context of the kubeconfig to use (default: its current one)")
 }
 
+// config is the chosen context's.
+func (c *connection) config() (*rest.Config, error) {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules, &c.overrides).ClientConfig()
+}
+
 // client talks to the chosen server. Its errors are the Statuses that the
 // server sent.
 func (c *connection) client() (*rest.RESTClient, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules, &c.overrides).ClientConfig()
+	config, err := c.config()
 	if err != nil {
 		return nil, err
 	}
+	return newClient(config)
+}
+
+func newClient(config *rest.Config) (*rest.RESTClient, error) {
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	config.UserAgent = "kontiki/" + buildVersion()
 	return rest.UnversionedRESTClientFor(config)
