@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
@@ -59,11 +60,13 @@ func Run(ctx context.Context, cfg Config, log hclog.Logger) error {
 	if err != nil {
 		return err
 	}
+	notifySystemd(daemon.SdNotifyReady, log)
 	var failure error
 	select {
 	case <-ctx.Done():
 	case failure = <-s.Failed():
 	}
+	notifySystemd(daemon.SdNotifyStopping, log)
 	stopCtx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	return errors.Join(failure, s.Stop(stopCtx))
