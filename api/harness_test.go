@@ -89,6 +89,9 @@ type alone struct{}
 func (alone) Ready(context.Context) error    { return nil }
 func (alone) Leader() (string, string, bool) { return "test", "localhost:6443", true }
 func (alone) Members() []cluster.Member      { return []cluster.Member{{Name: "test"}} }
+func (alone) Status() cluster.Status {
+	return cluster.Status{Name: "test", State: "Leader", Leader: "test", Term: 1}
+}
 
 // harness is a server without a socket, on a state of its own.
 type harness struct {

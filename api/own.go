@@ -24,6 +24,7 @@ type own func(w http.ResponseWriter, r *http.Request) (any, error)
 func (s *Server) ownEndpoints() map[string]map[string]own {
 	return map[string]map[string]own{
 		"/members": {http.MethodGet: s.listMembers},
+		"/digest":  {http.MethodGet: s.digest},
 	}
 }
 

@@ -39,6 +39,7 @@ type Node interface {
 	Ready(ctx context.Context) error
 	Leader() (name, apiAddr string, ok bool)
 	Members() []cluster.Member
+	Status() cluster.Status
 }
 
 // Config is what a server is made of.
