@@ -67,6 +67,15 @@ func (n *Node) lastContact() time.Duration {
 	return time.Since(last)
 }
 
+// Silence tells whether this node knows of no leader, and so of no quorum, and for how long it
+// has heard of none; -1 if never. A leader that loses its majority resigns and is then one of these.
+func (n *Node) Silence() (since time.Duration, silent bool) {
+	if n.leaderID() != "" {
+		return 0, false
+	}
+	return n.lastContact(), true
+}
+
 // Leader returns the current leader's name and the API address that it advertises, which is
 // empty if gossip has not brought it yet.
 func (n *Node) Leader() (name, apiAddr string, ok bool) {

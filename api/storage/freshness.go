@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/warning"
 
 	"kontiki/fsm"
 	"kontiki/watch"
@@ -80,7 +81,49 @@ func (s *Store) atLeast(ctx context.Context, resourceVersion string) (*fsm.View,
 	if err != nil {
 		return nil, err
 	}
-	return s.notOlderThan(ctx, index)
+	if index == 0 {
+		err = s.begun(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	view, err := s.notOlderThan(ctx, index)
+	if err == nil {
+		s.warnOfSilence(ctx, view.Index())
+	}
+	return view, err
+}
+
+// begun waits a little for a node that has just been started and has no data
+// at all yet: what it would answer, that there is nothing, has no version, and
+// was never true.
+func (s *Store) begun(ctx context.Context) error {
+	if s.State.View().Index() > 0 {
+		return nil
+	}
+	waitCtx, cancel := context.WithTimeout(ctx, freshnessBudget)
+	defer cancel()
+	if err := s.State.WaitIndex(waitCtx, 1); err != nil {
+		return unavailable("this node has just been started and has no data yet; use another one")
+	}
+	return nil
+}
+
+// warnOfSilence has the answer say, in a Warning header, that nobody confirms
+// what it shows: the node has no leader. kubectl prints it.
+func (s *Store) warnOfSilence(ctx context.Context, index uint64) {
+	if s.Silence == nil {
+		return
+	}
+	since, silent := s.Silence()
+	if !silent {
+		return
+	}
+	age := "of unknown age"
+	if since >= 0 {
+		age = since.Round(time.Second/10).String() + " old"
+	}
+	warning.AddWarning(ctx, "", fmt.Sprintf("this node has no leader and may miss newer writes: data as of resourceVersion %d, %s", index, age))
 }
 
 // parseVersion is upstream's parser with an error that blames the request;

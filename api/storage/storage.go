@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,6 +43,10 @@ type Backend struct {
 	Proposer Proposer
 	State    State
 	Feed     Feed
+	// Silence tells whether this node lacks a leader, and for how long, -1 for
+	// ever. What it serves all the same is then marked, see freshness.go. Nil
+	// is never.
+	Silence func() (since time.Duration, silent bool)
 }
 
 // Config says what one store holds.

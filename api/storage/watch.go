@@ -84,6 +84,7 @@ func (w *watcher) open(ctx context.Context, version uint64, opts storage.ListOpt
 	w.markEnd = asked != nil && *asked && opts.Predicate.AllowWatchBookmarks
 	w.from = version
 	if !wantsState && version != 0 {
+		w.store.warnOfSilence(ctx, w.store.State.View().Index())
 		return nil, w.subscribe()
 	}
 	view, err := w.store.atLeast(ctx, opts.ResourceVersion)

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,11 +51,22 @@ func TestNoQuorum(t *testing.T) {
 				t.Errorf("a write that was refused for want of a leader took effect: %d %s", a.code, a.body)
 			}
 		}
+		if warned := c.http(left).get("/api/v1/namespaces?resourceVersion=0").header.Values("Warning"); len(warned) > 0 {
+			t.Errorf("the others are back, and it still warns: %q", warned)
+		}
 		if a := c.createNode(left, who+"-again"); a.code != http.StatusCreated {
 			t.Errorf("a write after the others are back: %d %s", a.code, a.body)
 		}
 	}
 	c.checkEqual()
+}
+
+// silence is what a node without a quorum says of what it serves.
+var silence = regexp.MustCompile(`^299 - "this node has no leader and may miss newer writes: data as of resourceVersion \d+, [0-9.]+m?s old"$`)
+
+// index is the version that node i is at.
+func (c *testCluster) index(i int) string {
+	return strconv.FormatUint(c.nodes[i].State.Index(), 10)
 }
 
 func (c *testCluster) createNode(i int, name string) answer {
@@ -68,19 +83,33 @@ func nodeBody(name string) []byte {
 func (c *testCluster) checkCutOff(left int, who string) (refused []string) {
 	c.t.Helper()
 	client := c.http(left)
+	until(c.t, func() error { // raft takes a moment to give its leader up
+		if _, silent := c.nodes[left].Node.Silence(); !silent {
+			return errors.New("the node still believes in its leader")
+		}
+		return nil
+	})
 	var asking sync.WaitGroup
 	for path, want := range map[string]int{
-		"/api/v1/namespaces/default?resourceVersion=0":                     http.StatusOK,
-		"/api/v1/namespaces?resourceVersion=0":                             http.StatusOK,
-		"/api/v1/namespaces?resourceVersion=0&watch=true&timeoutSeconds=1": http.StatusOK,
+		"/api/v1/namespaces/default?resourceVersion=0":                                         http.StatusOK,
+		"/api/v1/namespaces?resourceVersion=0":                                                 http.StatusOK,
+		"/api/v1/namespaces?resourceVersion=0&watch=true&timeoutSeconds=1":                     http.StatusOK,
+		"/api/v1/namespaces?resourceVersion=1":                                                 http.StatusOK,
+		"/api/v1/namespaces?resourceVersion=" + c.index(left) + "&watch=true&timeoutSeconds=1": http.StatusOK,
 		"/livez":   http.StatusOK,
 		"/healthz": http.StatusOK,
 		"/version": http.StatusOK,
 		"/readyz":  http.StatusInternalServerError,
 	} {
 		asking.Go(func() {
-			if a, err := client.try(http.MethodGet, path, nil); err != nil || a.code != want {
+			a, err := client.try(http.MethodGet, path, nil)
+			if err != nil || a.code != want {
 				c.t.Errorf("%s, %s: answer %d, want %d: %s, %v", who, path, a.code, want, a.body, err)
+			}
+			if warned := a.header.Values("Warning"); strings.HasPrefix(path, "/api/") != (len(warned) == 1) {
+				c.t.Errorf("%s, %s: warnings %q, want one for data only", who, path, warned)
+			} else if len(warned) == 1 && !silence.MatchString(warned[0]) {
+				c.t.Errorf("%s, %s: warning %q, want one like %s", who, path, warned[0], silence)
 			}
 		})
 	}
