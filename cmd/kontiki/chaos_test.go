@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"kontiki/scripts/chaos/check"
+	"kontiki/scripts/chaos/history"
+	"kontiki/scripts/chaos/load"
+)
+
+// How long the load of the chaos runs works on nodes that nothing is done to, and between two things
+// that are.
+const (
+	calmTime       = 4 * time.Second
+	betweenCrashes = time.Second
+)
+
+// TestLoad has the clients of the chaos runs work on three nodes without a fault, and every checker
+// look at what they saw. It says that the promises hold on a good day, and that neither the clients nor the
+// checkers cry wolf.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, nil)
+	seed := rand.Uint64()
+	h, final := c.load(seed, func(*history.Recorder) { c.wait(calmTime) })
+	for _, f := range check.All(h, final) {
+		t.Errorf("seed %d: %s", seed, f)
+	}
+	counts := map[history.Kind]int{}
+	events := 0
+	for _, op := range h.Ops {
+		if op.Outcome == history.OK {
+			counts[op.Kind]++
+		}
+	}
+	for _, w := range h.Watches {
+		events += len(w.Events)
+	}
+	t.Logf("%d calls, succeeded: %v; %d watches, %d events, %d digests", len(h.Ops), counts, len(h.Watches), events, len(h.Digests))
+	for _, kind := range []history.Kind{history.Create, history.Update, history.Set, history.Delete, history.Get, history.List} {
+		if counts[kind] == 0 {
+			t.Errorf("no %s succeeded in %s", kind, calmTime)
+		}
+	}
+	if events == 0 || len(h.Digests) == 0 || len(final.Lists) != 9 {
+		t.Errorf("%d events, %d digests, %d lists at the end", events, len(h.Digests), len(final.Lists))
+	}
+}
+
+// TestLoadThroughCrashes kills the leader, then a follower, then all, under load, and starts them again:
+// lists in pages and watches go on elsewhere, and nothing acknowledged is lost.
+func TestLoadThroughCrashes(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, nil)
+	seed := rand.Uint64()
+	h, final := c.load(seed, func(rec *history.Recorder) {
+		for _, who := range []func() []int{
+			func() []int { return []int{c.leader()} },
+			func() []int { return c.followers()[:1] },
+			c.up,
+		} {
+			c.wait(betweenCrashes)
+			down := who()
+			for _, i := range down {
+				rec.Note("kill " + c.nodes[i].cfg.Name)
+				c.crash(i)
+			}
+			c.wait(betweenCrashes)
+			for _, i := range down {
+				rec.Started(c.nodes[i].cfg.Name)
+				c.start(i)
+			}
+			c.waitReady()
+		}
+		c.wait(betweenCrashes)
+	})
+	for _, f := range check.All(h, final) {
+		t.Errorf("seed %d: %s", seed, f)
+	}
+	if !straddles(h) {
+		t.Error("no list had pages from before a crash and from after it")
+	}
+	c.checkEqual()
+}
+
+// straddles tells whether a list in pages was begun before a crash and went on after it.
+func straddles(h *history.History) bool {
+	first := make(map[uint64]int64)
+	for _, op := range h.Ops {
+		if op.Pages == 0 || op.Outcome != history.OK {
+			continue
+		}
+		if op.Pages == op.ID {
+			first[op.ID] = op.Return
+		}
+		for _, note := range h.Notes {
+			if begun := first[op.Pages]; note.Start == "" && begun > 0 && begun < note.At && note.At < op.Call {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wait lets time pass: that much load.
+func (c *testCluster) wait(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-c.t.Context().Done():
+	}
+}
+
+// load has clients work while something is done to the cluster, and returns what they saw and left.
+func (c *testCluster) load(seed uint64, meanwhile func(*history.Recorder)) (*history.History, check.Final) {
+	c.t.Helper()
+	dir := os.Getenv("KONTIKI_TEST_HISTORY")
+	if dir == "" {
+		dir = c.t.TempDir()
+	}
+	rec, err := history.NewRecorder(dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer rec.Close()
+	cfg := load.Config{REST: c.clientConfig(0), Seed: seed}
+	for _, n := range c.nodes {
+		cfg.Endpoints = append(cfg.Endpoints, load.Endpoint{Node: n.cfg.Name, URL: n.URL})
+	}
+	l, err := load.Start(c.t.Context(), cfg, rec)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	meanwhile(rec)
+	l.Stop()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	final, err := check.Collect(ctx, cfg, rec)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return rec.History(), final
+}
