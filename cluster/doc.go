@@ -31,6 +31,7 @@
 //	observeLoop   turns raft's observations into Node.changed
 //	joinLoop      looks for members: until there is one, then every half minute
 //	enterLoop     until the node has data
+//	catchUp       until the node has applied what was committed at its start
 //	reconcileLoop on the leader only
 //	one per OnLeader function, on the leader only
 //	transport.run passes raft's messages on

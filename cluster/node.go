@@ -45,10 +45,11 @@ type Node struct {
 	changed signal // leader, readiness or an address has changed
 	members signal // gossip has changed
 
-	applied  chan struct{} // holds a token when a command was applied here
-	lost     chan string   // a leader whose connection ended
-	hasState atomic.Bool   // this node has a log or a snapshot
-	fatal    chan error
+	firstCatchUp chan struct{} // closed by catchUp
+	applied      chan struct{} // holds a token when a command was applied here
+	lost         chan string   // a leader whose connection ended
+	hasState     atomic.Bool   // this node has a log or a snapshot
+	fatal        chan error
 
 	ctx    context.Context // ends when the node closes
 	cancel context.CancelFunc
@@ -79,15 +80,16 @@ func Open(cfg Config, machine *fsm.FSM) (*Node, error) {
 
 func newNode(cfg Config, machine *fsm.FSM) *Node {
 	n := &Node{
-		cfg:      cfg,
-		self:     raft.ServerID(cfg.Name),
-		logger:   cfg.Logger.Named("cluster"),
-		machine:  machine,
-		ids:      newProposalIDs(),
-		inflight: newSemaphore(max(cfg.MaxInflightBytes, cfg.MaxCommandBytes)),
-		applied:  make(chan struct{}, 1),
-		lost:     make(chan string, 1),
-		fatal:    make(chan error, 1),
+		cfg:          cfg,
+		self:         raft.ServerID(cfg.Name),
+		logger:       cfg.Logger.Named("cluster"),
+		machine:      machine,
+		ids:          newProposalIDs(),
+		inflight:     newSemaphore(max(cfg.MaxInflightBytes, cfg.MaxCommandBytes)),
+		firstCatchUp: make(chan struct{}),
+		applied:      make(chan struct{}, 1),
+		lost:         make(chan string, 1),
+		fatal:        make(chan error, 1),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.office.functions = append([]func(context.Context){n.reconcileLoop, n.commitLoop}, cfg.OnLeader...)
@@ -200,6 +202,7 @@ func (n *Node) startLoops() {
 	n.wg.Go(n.joinLoop)
 	n.wg.Go(n.enterLoop)
 	n.wg.Go(n.suspectLoop)
+	n.wg.Go(n.catchUp)
 }
 
 // report passes the first fatal error to the process.

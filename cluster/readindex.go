@@ -110,6 +110,23 @@ func (n *Node) Ready(ctx context.Context) error {
 	return nil
 }
 
+// catchUp ends once this node, after its start, has applied what was committed then. Raft
+// restores the snapshot alone and applies the log only when it has heard a leader, so before
+// that the node may be older than what it served in an earlier life.
+func (n *Node) catchUp() {
+	pause := backoff{next: firstPause, limit: longPause}
+	for n.Ready(n.ctx) != nil {
+		if pause.wait(n.ctx, nil) != nil {
+			return
+		}
+	}
+	close(n.firstCatchUp)
+}
+
+// CaughtUp is closed once this node has, at any time since its start, applied everything that
+// was committed then: from then on it never goes back. Without a quorum that may never be.
+func (n *Node) CaughtUp() <-chan struct{} { return n.firstCatchUp }
+
 // askLeader is a follower's question to the leader, for all its readers.
 func (n *Node) askLeader() (uint64, error) {
 	ctx, cancel := context.WithTimeout(n.ctx, 2*n.cfg.VerifyTimeout)

@@ -94,19 +94,35 @@ func (s *Store) atLeast(ctx context.Context, resourceVersion string) (*fsm.View,
 	return view, err
 }
 
-// begun waits a little for a node that has just been started and has no data
-// at all yet: what it would answer, that there is nothing, has no version, and
-// was never true.
+// begun waits a little for a node that has just been started: before it has
+// caught up for the first time it may have no data at all, or older data than it
+// served in its life before.
 func (s *Store) begun(ctx context.Context) error {
-	if s.State.View().Index() > 0 {
+	if s.hasCaughtUp() && s.State.View().Index() > 0 {
 		return nil
 	}
-	waitCtx, cancel := context.WithTimeout(ctx, freshnessBudget)
+	ctx, cancel := context.WithTimeout(ctx, freshnessBudget)
 	defer cancel()
-	if err := s.State.WaitIndex(waitCtx, 1); err != nil {
+	if s.CaughtUp != nil {
+		select {
+		case <-s.CaughtUp:
+		case <-ctx.Done():
+			return unavailable("this node has just been started and has not caught up with the others yet; use another one")
+		}
+	}
+	if s.State.WaitIndex(ctx, 1) != nil {
 		return unavailable("this node has just been started and has no data yet; use another one")
 	}
 	return nil
+}
+
+func (s *Store) hasCaughtUp() bool {
+	select {
+	case <-s.CaughtUp:
+		return true
+	default:
+		return s.CaughtUp == nil
+	}
 }
 
 // warnOfSilence has the answer say, in a Warning header, that nobody confirms

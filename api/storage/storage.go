@@ -47,6 +47,10 @@ type Backend struct {
 	// ever. What it serves all the same is then marked, see freshness.go. Nil
 	// is never.
 	Silence func() (since time.Duration, silent bool)
+	// CaughtUp is closed once this node has had all data at some time since its
+	// start; before that it may be older than what it served in an earlier life.
+	// Nil is closed.
+	CaughtUp <-chan struct{}
 }
 
 // Config says what one store holds.

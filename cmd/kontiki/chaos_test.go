@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,7 +72,7 @@ func TestLoadThroughCrashes(t *testing.T) {
 			}
 			c.wait(betweenCrashes)
 			for _, i := range down {
-				rec.Started(c.nodes[i].cfg.Name)
+				rec.Note("start " + c.nodes[i].cfg.Name)
 				c.start(i)
 			}
 			c.waitReady()

@@ -78,6 +78,38 @@ func nodeBody(name string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Node","metadata":{"name":%q}}`, name)
 }
 
+// TestRestartAlone restarts a node while the others are gone. It may have lost
+// sight of what it served before, so it must serve nothing until one comes back.
+func TestRestartAlone(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3, nil)
+	if a := c.createNode(0, "seen"); a.code != http.StatusCreated {
+		t.Fatalf("create: %d %s", a.code, a.body)
+	}
+	if a := c.http(0).get("/api/v1/nodes/seen?resourceVersion=0"); a.code != http.StatusOK {
+		t.Fatalf("before: %d %s", a.code, a.body)
+	}
+	for i := range c.nodes {
+		c.crash(i)
+	}
+	c.start(0)
+	if a := c.http(0).get("/api/v1/nodes/seen?resourceVersion=0"); a.code != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+		t.Errorf("restarted alone: %d %v %s, want 503 with Retry-After", a.code, a.header, a.body)
+	}
+	c.start(1)
+	until(t, func() error {
+		switch a := c.http(0).get("/api/v1/nodes/seen?resourceVersion=0"); a.code {
+		case http.StatusOK:
+			return nil
+		case http.StatusServiceUnavailable:
+			return fmt.Errorf("still %s", a.body)
+		default:
+			t.Fatalf("with a quorum: %d %s", a.code, a.body)
+			return nil
+		}
+	})
+}
+
 // checkCutOff asks a node without a quorum for everything at once. It returns
 // the nodes whose creation was refused with certainty.
 func (c *testCluster) checkCutOff(left int, who string) (refused []string) {

@@ -127,7 +127,7 @@ func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) erro
 	if err := ensureKubeconfig(s.Kubeconfig, root, cfg.Name, address); err != nil {
 		return errors.Join(err, s.Node.Abort())
 	}
-	backend := storage.Backend{Proposer: s.Node, State: s.State, Feed: s.Hub, Silence: s.Node.Silence}
+	backend := storage.Backend{Proposer: s.Node, State: s.State, Feed: s.Hub, Silence: s.Node.Silence, CaughtUp: s.Node.CaughtUp()}
 	s.api, err = api.New(api.Config{
 		Name: cfg.Name, Build: buildVersion(), Address: address,
 		TLS: serverTLS(node.Identity), Authenticator: authenticator,

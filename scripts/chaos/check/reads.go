@@ -119,34 +119,13 @@ func atLeast(s *story) (found []Finding) {
 	return found
 }
 
-// life is one process of a node. A process that starts anew may be behind the one before it for a while.
-type life struct {
-	node  string
-	count int
-}
-
-// lives tells which life of its node a time falls in.
-func (s *story) lives() func(node string, at int64) life {
-	starts := make(map[string][]int64)
-	for _, note := range s.Notes {
-		if note.Start != "" {
-			starts[note.Start] = append(starts[note.Start], note.At)
-		}
-	}
-	return func(node string, at int64) life {
-		i, _ := slices.BinarySearch(starts[node], at+1)
-		return life{node, i}
-	}
-}
-
-// noTimeTravel: what a node answers at version 0 is never older than what it had answered before.
+// noTimeTravel: what a node answers at version 0 is never older than what it had answered before, also
+// before it was restarted.
 func noTimeTravel(s *story) []Finding {
-	lifeOf, served := s.lives(), make(map[life]bounds)
+	served := make(map[string]bounds)
 	for i := range s.Ops {
-		// The answer of a process that has died may still be on its way when the next one starts.
-		if op := &s.Ops[i]; isRead(op) && !op.Exact && op.Pages == 0 && op.RV > 0 && lifeOf(op.Node, op.Call) == lifeOf(op.Node, op.Return) {
-			who := lifeOf(op.Node, op.Call)
-			served[who] = append(served[who], bound{op.Return, op.RV, op.ID})
+		if op := &s.Ops[i]; isRead(op) && !op.Exact && op.Pages == 0 && op.RV > 0 {
+			served[op.Node] = append(served[op.Node], bound{op.Return, op.RV, op.ID})
 		}
 	}
 	return s.notBefore(NoTimeTravel, served, "this node had served version %d")
@@ -154,22 +133,18 @@ func noTimeTravel(s *story) []Finding {
 
 // notAhead: what a watch has shown, a read on the same node shows too.
 func notAhead(s *story) []Finding {
-	lifeOf, shown := s.lives(), make(map[life]bounds)
+	shown := make(map[string]bounds)
 	for i := range s.Watches {
 		w := &s.Watches[i]
-		who := lifeOf(w.Node, w.Call)
 		for _, e := range w.Events {
-			if lifeOf(w.Node, e.At) == who {
-				shown[who] = append(shown[who], bound{e.At, e.RV, w.ID})
-			}
+			shown[w.Node] = append(shown[w.Node], bound{e.At, e.RV, w.ID})
 		}
 	}
 	return s.notBefore(NotAhead, shown, "a watch on this node had shown version %d")
 }
 
 // notBefore wants reads at version 0 to be no older than what their node had said before.
-func (s *story) notBefore(promise Promise, said map[life]bounds, what string) (found []Finding) {
-	lifeOf := s.lives()
+func (s *story) notBefore(promise Promise, said map[string]bounds, what string) (found []Finding) {
 	for _, b := range said {
 		b.sort()
 	}
@@ -178,10 +153,7 @@ func (s *story) notBefore(promise Promise, said map[life]bounds, what string) (f
 		if !isRead(op) || op.Asked != "0" {
 			continue
 		}
-		low := said[lifeOf(op.Node, op.Call)].before(op.Call)
-		if lifeOf(op.Node, op.Call) != lifeOf(op.Node, op.Return) {
-			continue // it is not known which process answered
-		}
+		low := said[op.Node].before(op.Call)
 		if why := s.older(op, low.rv); why != "" {
 			found = append(found, Finding{
 				Promise: promise, Key: op.Key, IDs: []uint64{op.ID, low.by},

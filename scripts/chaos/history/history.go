@@ -104,9 +104,8 @@ type Digest struct {
 
 // Note marks a moment: a fault, its end, or the start of a node's process.
 type Note struct {
-	At    int64  `json:"at"`
-	Text  string `json:"text"`
-	Start string `json:"start,omitempty"` // the node whose process starts anew
+	At   int64  `json:"at"`
+	Text string `json:"text"`
 }
 
 // History is what was recorded, in the order in which it ended.

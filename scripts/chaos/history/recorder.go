@@ -125,17 +125,11 @@ func (r *Recorder) Digest(d Digest) {
 	}
 }
 
-// Note marks a fault, or its end, at this moment.
-func (r *Recorder) Note(fault string) { r.note(Note{Text: fault}) }
-
-// Started marks that a node's process has been started anew, before it answers: what it serves from here
-// on may be older than what the process before it served at resourceVersion=0.
-func (r *Recorder) Started(node string) { r.note(Note{Text: "start " + node, Start: node}) }
-
-func (r *Recorder) note(n Note) {
+// Note marks a fault, its end, or the start of a process, at this moment.
+func (r *Recorder) Note(fault string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n.At = r.Now()
+	n := Note{At: r.Now(), Text: fault}
 	r.history.Notes = append(r.history.Notes, n)
 	r.write(line{Note: &n}, 0)
 	r.failure = errors.Join(r.failure, r.out.Flush())

@@ -19,7 +19,7 @@ func TestFile(t *testing.T) {
 	r.Open(Watch{ID: watch, Resource: "pods", From: 7})
 	r.Saw(watch, Event{At: r.Now(), Type: "ADDED", Key: "pods/b", RV: 8, Value: "w"})
 	r.Note("kill n1")
-	r.Started("n1")
+	r.Note("start n1")
 	r.Saw(watch, Event{At: r.Now(), Type: "BOOKMARK", RV: 9, Last: true})
 	r.Owe(watch, 9)
 	r.Digest(Digest{Node: "n1", Index: 9, Digest: "d", Term: 2})
