@@ -99,7 +99,7 @@ func straddles(h *history.History) bool {
 			first[op.ID] = op.Return
 		}
 		for _, note := range h.Notes {
-			if begun := first[op.Pages]; note.Start == "" && begun > 0 && begun < note.At && note.At < op.Call {
+			if begun := first[op.Pages]; !strings.HasPrefix(note.Text, "start ") && begun > 0 && begun < note.At && note.At < op.Call {
 				return true
 			}
 		}
