@@ -47,10 +47,6 @@ type Config struct {
 	Tuning
 }
 
-// Faults is asked before each labelled operation (Op... constants). An error fails it; to
-// simulate a slow or hung disk, it blocks.
-type Faults func(op string) error
-
 // Tuning is what only tests and measurements change.
 type Tuning struct {
 	// HeartbeatTimeout is how long a follower waits for its leader, ElectionTimeout how

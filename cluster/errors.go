@@ -37,8 +37,8 @@ var (
 	// ErrForeignData: the data directory belongs to another cluster or another node.
 	ErrForeignData = errors.New("data directory belongs to another node")
 
-	// ErrCorrupt: the log in the data directory cannot be read.
-	ErrCorrupt = errors.New("log is damaged")
+	// ErrCorrupt: the log in the data directory, or all its snapshots, cannot be read.
+	ErrCorrupt = errors.New("data is damaged")
 
 	// ErrListen: an address cannot be listened on.
 	ErrListen = errors.New("cannot listen")

@@ -11,13 +11,6 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
-// Labels of the operations that Config.Faults can fail.
-const (
-	OpLogStore  = "log.store"
-	OpLogDelete = "log.delete"
-	OpStableSet = "stable.set"
-)
-
 // deleteChunk bounds how many entries one transaction deletes from the front of the log:
 // writes wait for it, as bbolt has one writer at a time.
 const deleteChunk = 512
@@ -162,15 +155,7 @@ func (s *logStore) write(op string, do func() error) error {
 	if err := s.poisoned.Load(); err != nil {
 		return *err
 	}
-	w := write{do: do, done: make(chan error, 1)}
-	if s.faults != nil {
-		w.do = func() error {
-			if err := s.faults(op); err != nil {
-				return err
-			}
-			return do()
-		}
-	}
+	w := write{do: func() error { return s.faults.around(op, do) }, done: make(chan error, 1)}
 	timer := time.NewTimer(s.deadline)
 	defer timer.Stop()
 	select {

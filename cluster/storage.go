@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
@@ -37,7 +36,7 @@ type storage struct {
 	bolt      *raftboltdb.BoltStore
 	logs      *logStore
 	cache     *raft.LogCache
-	snapshots *raft.FileSnapshotStore
+	snapshots raft.SnapshotStore
 }
 
 // openStorage opens, or makes, the stores in dir. Its errors are one line and say what to do.
@@ -54,7 +53,7 @@ func openStorage(dir string, cfg *Config, report func(error)) (*storage, error) 
 		return nil, err
 	}
 	s := &storage{bolt: bolt, logs: newLogStore(bolt, cfg.LogDeadline, cfg.Faults, report)}
-	if s.snapshots, err = openSnapshots(dir, cfg.Logger.Named("snapshot")); err == nil {
+	if s.snapshots, err = openSnapshots(dir, cfg); err == nil {
 		err = s.joinEnds(path)
 	}
 	if err != nil {
@@ -153,7 +152,11 @@ func (s *storage) joinEnds(path string) error {
 	first, err1 := s.bolt.FirstIndex()
 	last, err2 := s.bolt.LastIndex()
 	snapshots, err3 := s.snapshots.List()
-	if err := errors.Join(err1, err2, err3); err != nil || last == 0 {
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	newest, err := s.readable(path, snapshots)
+	if err != nil || last == 0 {
 		return err
 	}
 	for _, index := range []uint64{first, last} {
@@ -161,10 +164,6 @@ func (s *storage) joinEnds(path string) error {
 		if err := s.bolt.GetLog(index, &entry); err != nil || entry.Index != index {
 			return damaged(path, fmt.Sprintf("entry %d cannot be decoded", index))
 		}
-	}
-	var newest raft.SnapshotMeta
-	if len(snapshots) > 0 {
-		newest = *snapshots[0]
 	}
 	if first > newest.Index+1 {
 		return damaged(path, fmt.Sprintf("entries %d to %d are missing", newest.Index+1, first-1))
@@ -175,10 +174,29 @@ func (s *storage) joinEnds(path string) error {
 	return nil
 }
 
+// readable returns the newest snapshot that can be read, which is the one that raft takes.
+// If there are snapshots and none can be, raft's own error names neither file nor way out.
+func (s *storage) readable(path string, snapshots []*raft.SnapshotMeta) (raft.SnapshotMeta, error) {
+	var cause error
+	for _, meta := range snapshots {
+		_, state, err := s.snapshots.Open(meta.ID) // checks its checksum
+		if err == nil {
+			return *meta, state.Close()
+		}
+		if cause == nil {
+			cause = fmt.Errorf("snapshot %s: %w", meta.ID, err)
+		}
+	}
+	if cause != nil {
+		return raft.SnapshotMeta{}, damaged(filepath.Dir(path), cause)
+	}
+	return raft.SnapshotMeta{}, nil
+}
+
 // dropCovered finishes an install of a snapshot that a crash interrupted before the log was
 // deleted. The next entry would otherwise leave a gap between it and the old log.
 func (s *storage) dropCovered(snapshot string, first, last uint64) error {
-	_, state, err := s.snapshots.Open(snapshot) // checks its checksum
+	_, state, err := s.snapshots.Open(snapshot)
 	if err != nil {
 		return fmt.Errorf("cannot read the newest snapshot: %w", err)
 	}
@@ -187,16 +205,19 @@ func (s *storage) dropCovered(snapshot string, first, last uint64) error {
 
 // openSnapshots removes what an interrupted snapshot left: the rename that completes one
 // did not happen, so nobody has relied on it.
-func openSnapshots(dir string, logger hclog.Logger) (*raft.FileSnapshotStore, error) {
+func openSnapshots(dir string, cfg *Config) (raft.SnapshotStore, error) {
 	leftovers, _ := filepath.Glob(filepath.Join(dir, "snapshots", "*.tmp"))
 	for _, path := range leftovers {
 		if err := os.RemoveAll(path); err != nil {
 			return nil, fmt.Errorf("cannot remove an unfinished snapshot: %w", err)
 		}
 	}
-	store, err := raft.NewFileSnapshotStoreWithLogger(dir, retainSnapshots, logger)
+	store, err := raft.NewFileSnapshotStoreWithLogger(dir, retainSnapshots, cfg.Logger.Named("snapshot"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the snapshots: %w", err)
+	}
+	if cfg.Faults != nil {
+		return &faultySnapshots{store, cfg.Faults}, nil
 	}
 	return store, nil
 }
