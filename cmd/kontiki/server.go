@@ -47,6 +47,9 @@ KONTIKI_DATA_DIR, and so on.`,
 				Name: "kontiki", Level: hclog.LevelFromString(cfg.LogLevel), Output: cmd.ErrOrStderr(),
 			})
 			quietLibraries(log)
+			if err := acceptFaults(&cfg, log); err != nil {
+				return err
+			}
 			return Run(cmd.Context(), cfg, log)
 		},
 	}
