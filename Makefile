@@ -8,10 +8,11 @@ export KUBECTL_BIN := $(CURDIR)/bin/kubectl
 TESTFLAGS ?=
 FUZZTIME  ?= 30s
 REQUESTS  ?= 10000
+DURATION  ?= 30m
 SEED      ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build run stop test race check fix fuzz contract clean
+.PHONY: help build run stop test race check fix fuzz contract chaos clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +37,7 @@ check: ## look at the code without running it: gofmt, vet, staticcheck, go.mod, 
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
 		echo "not gofmt'ed (make fix does it):"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
+	go vet -tags faults ./cmd/kontiki
 	go tool staticcheck ./...
 	go mod tidy -diff
 	go test -count=1 ./scripts/tidy
@@ -56,6 +58,9 @@ fuzz: ## run each fuzz test for FUZZTIME (30s)
 contract: build ## compare with the real kube-apiserver on etcd, request by request (REQUESTS, SEED; builds it first)
 	@scripts/peer/build.sh
 	go run ./scripts/contract --requests $(REQUESTS) --seed $(SEED)
+
+chaos: ## break clusters of real servers for DURATION (30m) and check what clients saw (best with root)
+	@scripts/chaos.sh --duration $(DURATION)
 
 clean: ## stop the cluster, then remove bin and the cluster's data
 	@scripts/cluster.sh down

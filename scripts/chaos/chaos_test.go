@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kontiki/scripts/chaos/faults"
+)
+
+// testFaults are the short chaos of every test run: one or two of each kind.
+const testFaults = "kill-leader,isolate-leader,pause-leader,slow-fsync-leader+kill-follower,eio-leader," +
+	"term-leader,bridge,answers-cut,crash-loop-follower,cut-until-compacted"
+
+// testBound is for a machine that is busy; the run itself takes a good minute.
+const testBound = 6 * time.Minute
+
+func TestShortChaos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes two minutes")
+	}
+	binary := filepath.Join(t.TempDir(), "kontiki-faults")
+	build := exec.Command("go", "build", "-buildvcs=false", "-tags", "faults", "-o", binary, "../../cmd/kontiki")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), testBound)
+	defer cancel()
+	var said bytes.Buffer
+	err := command(ctx, []string{"--binary", binary, "--faults", testFaults}, &said)
+	t.Log(said.String())
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLostWriteIsFound(t *testing.T) {
+	c := &counters{acknowledged: []int{3}, began: []int{4}}
+	for have, want := range map[int]bool{2: false, 3: true, 4: true, 5: false} {
+		if ok := c.allows(0, have); ok != want {
+			t.Errorf("reading %d, with 3 acknowledged and 4 begun: allowed %v, want %v", have, ok, want)
+		}
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	var said bytes.Buffer
+	if err := command(t.Context(), []string{"--list"}, &said); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(said.String(), "\n"); lines != len(faults.All()) {
+		t.Errorf("--list has %d lines for %d faults", lines, len(faults.All()))
+	}
+	for _, wrong := range [][]string{{"--faults", "no-such"}, {"--nodes", "0"}, {"--loopback", "--faults", "bridge"}} {
+		if err := command(t.Context(), wrong, io.Discard); err == nil {
+			t.Errorf("%q is taken", wrong)
+		}
+	}
+}
+
+func TestDeck(t *testing.T) {
+	deal := func(seed uint64) (acts []string) {
+		deck, err := newDeck(options{seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			hand := deck.deal(len(acts) < len(faults.All())+12)
+			if len(hand) == 0 {
+				return acts
+			}
+			for i, a := range hand {
+				if len(a) == 1 && a[0].Alone && i < len(hand)-1 {
+					t.Errorf("seed %d: %s is not the last of its round", seed, a)
+				}
+				acts = append(acts, a.String())
+			}
+		}
+	}
+	first := deal(7)
+	if !slices.Equal(first, deal(7)) {
+		t.Error("one seed deals two different hands")
+	}
+	if slices.Equal(first, deal(8)) {
+		t.Error("two seeds deal the same hands")
+	}
+	for _, fault := range faults.All() {
+		if !slices.Contains(first, fault.Name) {
+			t.Errorf("%s is never dealt", fault.Name)
+		}
+	}
+	if !strings.Contains(first[len(first)-1], "+") {
+		t.Errorf("no pairs after the list, but %s", first[len(first)-1])
+	}
+}
+
+// TestLedger keeps README.md and the table of faults together.
+func TestLedger(t *testing.T) {
+	ledger, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, fault := range faults.All() {
+		if seen[fault.Name] {
+			t.Errorf("two faults are called %s", fault.Name)
+		}
+		seen[fault.Name] = true
+		if !strings.Contains(string(ledger), "`"+fault.Name+"`") {
+			t.Errorf("%s is not in README.md", fault.Name)
+		}
+	}
+}

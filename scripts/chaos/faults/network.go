@@ -1,0 +1,136 @@
+package faults
+
+import (
+	"context"
+	"time"
+
+	"kontiki/scripts/chaos/site"
+	"kontiki/scripts/vm"
+)
+
+var (
+	drop = vm.Rule{Drop: true}
+
+	// The gossip uses its port with UDP and TCP. What is not gossip is raft, forwarding and clients.
+	noGossip   = vm.Rule{Port: site.GossipPort, Drop: true}
+	onlyGossip = []vm.Rule{{Port: site.GossipPort}, drop}
+	noUDP      = vm.Rule{Protocol: vm.UDP, Drop: true}
+	noTCP      = vm.Rule{Protocol: vm.TCP, Drop: true}
+	noAnswer   = vm.Rule{Protocol: vm.TCP, Port: site.APIPort, Reset: true}
+)
+
+func networkFaults() []Fault {
+	rows := []Fault{
+		{Name: "isolate-leader", Covers: "F6", For: seconds(2, 10), Inject: isolate((*Scene).leader, true)},
+		{Name: "isolate-follower", Covers: "F6", For: seconds(2, 10), Inject: isolate((*Scene).follower, true)},
+		{Name: "leader-for-clients-only", Covers: "F7", For: seconds(2, 12), Inject: isolate((*Scene).leader, false)},
+		{Name: "follower-for-clients-only", Covers: "F7", For: seconds(2, 12), Inject: isolate((*Scene).follower, false)},
+		{Name: "leader-deaf", Covers: "F8", For: seconds(2, 10), Inject: oneWay((*Scene).leader, true)},
+		{Name: "leader-mute", Covers: "F8", For: seconds(2, 10), Inject: oneWay((*Scene).leader, false)},
+		{Name: "follower-deaf", Covers: "F8", For: seconds(2, 10), Inject: oneWay((*Scene).follower, true)},
+		{Name: "follower-mute", Covers: "F8", For: seconds(2, 10), Inject: oneWay((*Scene).follower, false)},
+		{Name: "bridge", Covers: "F9", For: seconds(3, 12), Inject: bridge},
+		{Name: "everyone-alone", Covers: "F6", For: seconds(2, 8), Inject: between(drop)},
+		{Name: "delay", Covers: "F10", For: seconds(3, 10), Inject: between(vm.Rule{Delay: 75 * time.Millisecond, Jitter: 50 * time.Millisecond})},
+		{Name: "loss-20", Covers: "F10", For: seconds(3, 10), Inject: between(vm.Rule{Loss: 0.2})},
+		{Name: "loss-50", Covers: "F10", For: seconds(3, 10), Inject: between(vm.Rule{Loss: 0.5})},
+		{Name: "cut-until-compacted", Covers: "F11, F36", Alone: true, For: seconds(0, 0), Inject: cutUntilCompacted(false)},
+		{Name: "kill-mid-install", Covers: "F4, F11", Alone: true, For: seconds(2, 3), Inject: cutUntilCompacted(true)},
+		{Name: "no-udp", Covers: "F12", For: seconds(5, 12), Inject: between(noUDP)},
+		{Name: "no-gossip", Covers: "F12", For: seconds(5, 12), Inject: between(noGossip)},
+		{Name: "no-tcp", Covers: "F12", For: seconds(3, 8), Inject: between(noTCP)},
+		{Name: "only-gossip", Covers: "F12", For: seconds(3, 8), Inject: between(onlyGossip...)},
+		{Name: "answers-cut", Covers: "F13", For: seconds(3, 8), Inject: answersCut},
+	}
+	for i := range rows {
+		rows[i].Network = true
+	}
+	return rows
+}
+
+func (s *Scene) healNetwork() error { s.Heal(); return nil }
+
+// both sets rules in both directions.
+func (s *Scene) both(a, b *vm.Machine, rules ...vm.Rule) {
+	s.Lab.Network.Set(a.Addr, b.Addr, rules...)
+	s.Lab.Network.Set(b.Addr, a.Addr, rules...)
+}
+
+func isolate(whom func(*Scene, context.Context) *site.Node, fromClients bool) inject {
+	return func(ctx context.Context, s *Scene) (func() error, error) {
+		node := whom(s, ctx)
+		for _, other := range s.others(node) {
+			s.both(node.Machine, other.Machine, drop)
+		}
+		if fromClients {
+			s.both(node.Machine, s.Client, drop)
+		}
+		return s.healNetwork, nil
+	}
+}
+
+// oneWay makes a node that hears nobody, or that nobody hears. Clients are not concerned.
+func oneWay(whom func(*Scene, context.Context) *site.Node, deaf bool) inject {
+	return func(ctx context.Context, s *Scene) (func() error, error) {
+		node := whom(s, ctx)
+		for _, other := range s.others(node) {
+			from, to := node.Machine.Addr, other.Machine.Addr
+			if deaf {
+				from, to = to, from
+			}
+			s.Lab.Network.Set(from, to, drop)
+		}
+		return s.healNetwork, nil
+	}
+}
+
+// bridge leaves one node that sees all others, which do not see each other.
+func bridge(_ context.Context, s *Scene) (func() error, error) {
+	others := s.others(s.any())
+	for i, a := range others {
+		for _, b := range others[i+1:] {
+			s.both(a.Machine, b.Machine, drop)
+		}
+	}
+	return s.healNetwork, nil
+}
+
+// between sets rules between all nodes.
+func between(rules ...vm.Rule) inject {
+	return func(_ context.Context, s *Scene) (func() error, error) {
+		for i, a := range s.Nodes {
+			for _, b := range s.Nodes[i+1:] {
+				s.both(a.Machine, b.Machine, rules...)
+			}
+		}
+		return s.healNetwork, nil
+	}
+}
+
+// answersCut resets, every now and then, connections on which an answer is on its way to a
+// client: the request was heard.
+func answersCut(_ context.Context, s *Scene) (func() error, error) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	set := func(rules ...vm.Rule) {
+		for _, node := range s.Nodes {
+			s.Lab.Network.Set(node.Machine.Addr, s.Client.Addr, rules...)
+		}
+	}
+	go func() {
+		defer close(done)
+		defer set()
+		for cut := false; ; cut = !cut {
+			pause := 300 * time.Millisecond
+			if set(); cut {
+				set(noAnswer)
+				pause = 20 * time.Millisecond
+			}
+			select {
+			case <-time.After(pause):
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() error { close(quit); <-done; return nil }, nil
+}
