@@ -16,6 +16,7 @@ const (
 	OpSnapshotCreate = "snapshot.create"
 	OpSnapshotWrite  = "snapshot.write" // each piece, of the node's own or of one that the leader sends
 	OpSnapshotClose  = "snapshot.close" // renames it: done is between that and the log's truncation
+	OpCompactRename  = "compact.rename" // just before a compacted log takes the place of the old one
 
 	OpDone = ".done"
 )

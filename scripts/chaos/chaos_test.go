@@ -41,15 +41,6 @@ func TestShortChaos(t *testing.T) {
 	}
 }
 
-func TestLostWriteIsFound(t *testing.T) {
-	c := &counters{acknowledged: []int{3}, began: []int{4}}
-	for have, want := range map[int]bool{2: false, 3: true, 4: true, 5: false} {
-		if ok := c.allows(0, have); ok != want {
-			t.Errorf("reading %d, with 3 acknowledged and 4 begun: allowed %v, want %v", have, ok, want)
-		}
-	}
-}
-
 func TestCommandLine(t *testing.T) {
 	var said bytes.Buffer
 	if err := command(t.Context(), []string{"--list"}, &said); err != nil {

@@ -30,7 +30,7 @@ type round struct {
 	dir      string
 	luck     *rand.Rand
 	site     *site.Site
-	evidence evidence
+	evidence *evidence
 	baseline []site.Usage
 }
 
@@ -149,7 +149,7 @@ func (r *round) restarts() (total int) {
 // check ends the load and looks at what it saw, and at what the servers have left lying about.
 func (r *round) check(ctx context.Context) error {
 	found, err := r.evidence.finish(ctx)
-	for _, finding := range found {
+	for _, finding := range found { // one a line, after what was done
 		err = errors.Join(err, errors.New(finding))
 	}
 	return errors.Join(err, tidy(ctx, r.site, r.baseline))

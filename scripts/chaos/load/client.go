@@ -41,9 +41,13 @@ func Dial(e Endpoint, config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("credentials for %s: %w", e.URL, err)
 	}
+	dial := (&net.Dialer{Timeout: dialTimeout}).DialContext
+	if config.Dial != nil { // from another machine than this one
+		dial = config.Dial
+	}
 	base := &http.Transport{
 		TLSClientConfig: tls, ForceAttemptHTTP2: true,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		DialContext:         dial,
 		TLSHandshakeTimeout: dialTimeout,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter},
 	}
