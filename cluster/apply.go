@@ -26,12 +26,21 @@ const (
 	unknown                  // may have been proposed
 	tooLarge                 // surely not proposed, and never will be
 	invalid                  // likewise
+	diskFull                 // surely not proposed, and not before the leader's disk has space
 )
 
 // settled is what became of a command handed to raft.
 type settled struct {
 	result fsm.Result
 	err    error
+}
+
+// admit is apply, if this node's disk takes the command, or if it makes room.
+func (n *Node) admit(ctx context.Context, data []byte, room bool) (fsm.Result, verdict) {
+	if !room && !n.disk.admitsEncoded(data) {
+		return fsm.Result{}, diskFull
+	}
+	return n.apply(ctx, data)
 }
 
 // apply hands an encoded command to raft on this node. It must not be changed afterwards:

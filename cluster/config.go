@@ -41,6 +41,12 @@ type Config struct {
 	// OnLeader functions run while this node leads, see Node.OnLeader.
 	OnLeader []func(context.Context)
 
+	// DiskReserve is how much of the data directory's file system is kept free; below it,
+	// commands are refused, the largest first. DiskSpace asks for its free and total bytes;
+	// nil is the kernel's answer.
+	DiskReserve DiskReserve
+	DiskSpace   func(dir string) (free, total uint64, err error)
+
 	// Faults, if set, may fail or delay labelled operations. Nil in production.
 	Faults Faults
 
@@ -57,7 +63,9 @@ type Tuning struct {
 	// index to followers.
 	CommitTimeout time.Duration
 
-	MaxAppendEntries  int
+	MaxAppendEntries int
+	// CompactBytes is how large the log's file must be before a start compacts it.
+	CompactBytes      int64
 	SnapshotThreshold uint64
 	SnapshotInterval  time.Duration
 	TrailingLogs      uint64
@@ -87,6 +95,8 @@ func DefaultConfig() Config {
 		PeerAddr:   ":7301",
 		GossipAddr: ":7302",
 		Logger:     hclog.NewNullLogger(),
+		// Room for a snapshot and for the log until it is taken; 64 MiB for the smallest disks.
+		DiskReserve: DiskReserve{Percent: 5, Least: 64 << 20, Most: 4 << 30},
 		Tuning: Tuning{
 			// Heartbeats pass through raft's main loop here (see transport), behind at most
 			// one fsync of the log. 1 s is several times a bad fsync, and a killed leader
@@ -100,6 +110,7 @@ func DefaultConfig() Config {
 			// follower the same 2.5 ms.
 			CommitTimeout:     100 * time.Millisecond,
 			MaxAppendEntries:  256,
+			CompactBytes:      64 << 20,
 			SnapshotThreshold: 16384,
 			SnapshotInterval:  30 * time.Second,
 			TrailingLogs:      20480,

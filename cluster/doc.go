@@ -21,7 +21,9 @@
 //	bootstrap, roster, gossip, nodefile   how a node finds and enters a cluster
 //	peerclient, peerserver, wire, frame, message   nodes' questions to each other
 //	listener, transport                   the port; raft's messages and the gate before them
-//	storage, logstore                     what is on disk, and what may go wrong with it
+//	storage, logstore, compact            what is on disk, and what may go wrong with it
+//	disk                                  what is still written when the disk runs full
+//	timings, report                       what operators see
 //
 // # Goroutines
 //
@@ -34,6 +36,7 @@
 //	catchUp       until the node has applied what was committed at its start
 //	reconcileLoop on the leader only
 //	one per OnLeader function, on the leader only
+//	disk.run      asks for the free space, once a second
 //	transport.run passes raft's messages on
 //	logStore.run  writes to disk
 //	shared.run    while read indexes are being asked for

@@ -25,6 +25,10 @@ var (
 	// ErrNoQuorum: the leader could not confirm in time that it still leads.
 	ErrNoQuorum = errors.New("no quorum")
 
+	// ErrDiskFull: the disk of this node, or of the leader, is nearly full, and the command is
+	// not of those that still pass (see DiskLevel). It was not proposed.
+	ErrDiskFull = errors.New("disk is nearly full")
+
 	// ErrClosed: this node is shutting down. The command was surely not proposed.
 	ErrClosed = errors.New("node is closed")
 )

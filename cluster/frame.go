@@ -24,13 +24,15 @@ const (
 type kind uint8
 
 const (
-	askPropose kind = 1 // payload: fsm.Command; reply: fsm.Result
-	askRead    kind = 2 // reply: index u64
-	askStatus  kind = 3 // reply: peerStatus
-	askAgree   kind = 4 // payload: founders; reply: agreement u8
-	askTerm    kind = 5 // payload: term u64; reply: nothing, if the node has seen no later term
-	tellCommit kind = 6 // payload: commitMark; no reply
-	askRemove  kind = 7 // payload: name of a node
+	askPropose  kind = 1  // payload: fsm.Command; reply: fsm.Result
+	askRead     kind = 2  // reply: index u64
+	askStatus   kind = 3  // reply: peerStatus
+	askAgree    kind = 4  // payload: founders; reply: agreement u8
+	askTerm     kind = 5  // payload: term u64; reply: nothing, if the node has seen no later term
+	tellCommit  kind = 6  // payload: commitMark; no reply
+	askRemove   kind = 7  // payload: name of a node
+	askReport   kind = 20 // reply: what Node.OnReport makes
+	askMakeRoom kind = 21 // like askPropose, whatever the leader's disk has left
 
 	replyOK        kind = 128
 	replyNotLeader kind = 129 // surely not proposed; payload: name of the leader, if known
@@ -39,6 +41,7 @@ const (
 	replyTooLarge  kind = 132
 	replyInvalid   kind = 133
 	replyNoQuorum  kind = 134
+	replyDiskFull  kind = 140 // surely not proposed
 )
 
 var errFrame = errors.New("malformed frame")

@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -36,6 +38,9 @@ type logStore struct {
 	closing  chan struct{}
 	closed   sync.Once
 	poisoned atomic.Pointer[error]
+
+	// stored, if set, is told of each successful append.
+	stored func(took time.Duration, bytes int)
 
 	// stores counts successful appends: the sign that replication makes progress.
 	stores atomic.Uint64
@@ -96,11 +101,23 @@ func (s *logStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Lo
 
 // StoreLogs implements raft.LogStore: when it returns nil, the entries are on disk.
 func (s *logStore) StoreLogs(logs []*raft.Log) error {
+	start := time.Now()
 	err := s.write(OpLogStore, func() error { return s.BoltStore.StoreLogs(logs) })
-	if err == nil {
-		s.stores.Add(1)
+	if err != nil {
+		return err
 	}
-	return err
+	s.stores.Add(1)
+	if s.stored != nil {
+		s.stored(time.Since(start), payload(logs))
+	}
+	return nil
+}
+
+func payload(logs []*raft.Log) (bytes int) {
+	for _, log := range logs {
+		bytes += len(log.Data)
+	}
+	return bytes
 }
 
 // DeleteRange implements raft.LogStore.
@@ -168,12 +185,20 @@ func (s *logStore) write(op string, do func() error) error {
 	select {
 	case err := <-w.done:
 		if err != nil {
-			return s.poison(fmt.Errorf("%w: %s: %w", ErrDisk, op, err))
+			return s.poison(fmt.Errorf("%w: %s: %w%s", ErrDisk, op, err, advice(err)))
 		}
 		return nil
 	case <-timer.C:
 		return s.poison(fmt.Errorf("%w: %s: the disk has not answered after %s", ErrDisk, op, s.deadline))
 	}
+}
+
+// advice is what to do, where a restart alone does not help.
+func advice(err error) string {
+	if errors.Is(err, syscall.ENOSPC) {
+		return ": nothing is lost: free space on the disk of the data directory, then start this node again"
+	}
+	return ""
 }
 
 // poison latches the first error and reports it.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/memberlist"
@@ -25,6 +26,9 @@ type Node struct {
 	machine *fsm.FSM
 
 	storage    *storage
+	disk       *disk
+	timings    Timings
+	reporter   atomic.Pointer[func() []byte] // what this node tells about itself
 	nodeFile   *nodeFile
 	listener   *listener
 	transport  *transport
@@ -83,6 +87,7 @@ func newNode(cfg Config, machine *fsm.FSM) *Node {
 		cfg:          cfg,
 		self:         raft.ServerID(cfg.Name),
 		logger:       cfg.Logger.Named("cluster"),
+		disk:         newDisk(&cfg, cfg.Logger.Named("disk")),
 		machine:      machine,
 		ids:          newProposalIDs(),
 		inflight:     newSemaphore(max(cfg.MaxInflightBytes, cfg.MaxCommandBytes)),
@@ -114,8 +119,13 @@ func (n *Node) meta() memberMeta {
 }
 
 func (n *Node) openStorage() (err error) {
+	n.disk.look()
 	if n.storage, err = openStorage(filepath.Join(n.cfg.DataDir, "raft"), &n.cfg, n.report); err != nil {
 		return err
+	}
+	n.storage.logs.stored = func(took time.Duration, bytes int) {
+		n.timings.LogStore.Observe(took)
+		n.disk.wrote(bytes)
 	}
 	// After the lock on the log: two processes must not both write it.
 	if n.nodeFile, err = openNodeFile(n.cfg.DataDir, n.cfg.Identity.ClusterID(), n.cfg.Name); err != nil {
@@ -170,7 +180,7 @@ func (n *Node) newRaft() (r *raft.Raft, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r, err = raft.NewRaft(n.raftConfig(), n.machine, n.storage.cache, n.storage.logs, n.storage.snapshots, n.transport)
+		r, err = raft.NewRaft(n.raftConfig(), timedFSM{n.machine, &n.timings}, n.storage.cache, n.storage.logs, n.storage.snapshots, n.transport)
 	}()
 	<-done
 	return r, err
@@ -203,6 +213,7 @@ func (n *Node) startLoops() {
 	n.wg.Go(n.enterLoop)
 	n.wg.Go(n.suspectLoop)
 	n.wg.Go(n.catchUp)
+	n.wg.Go(func() { n.disk.run(n.ctx) })
 }
 
 // report passes the first fatal error to the process.

@@ -116,7 +116,12 @@ func replaceFile(path string, data []byte) error {
 	if err := os.Rename(temp, path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir puts on disk which files a directory has.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
 	if err != nil {
 		return err
 	}

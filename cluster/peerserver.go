@@ -48,8 +48,8 @@ func (n *Node) servePeer(conn net.Conn, peer string) {
 // answer is the table of what nodes ask each other.
 func (n *Node) answer(ctx context.Context, peer string, f frame) (kind, []byte) {
 	switch f.kind {
-	case askPropose:
-		return n.answerPropose(ctx, f.payload)
+	case askPropose, askMakeRoom:
+		return n.answerPropose(ctx, f.payload, f.kind == askMakeRoom)
 	case askRead:
 		return n.answerRead(ctx)
 	case askStatus:
@@ -58,20 +58,22 @@ func (n *Node) answer(ctx context.Context, peer string, f frame) (kind, []byte) 
 		return n.answerAgree(f.payload)
 	case askRemove:
 		return n.answerRemove(ctx, string(f.payload)), nil
+	case askReport:
+		return replyOK, n.ownReport()
 	case askTerm:
 		return n.answerTerm(f.payload), nil
 	}
 	return replyInvalid, nil
 }
 
-func (n *Node) answerPropose(ctx context.Context, data []byte) (kind, []byte) {
+func (n *Node) answerPropose(ctx context.Context, data []byte, room bool) (kind, []byte) {
 	// An entry that cannot be decoded would stop every node when it is applied.
 	if _, err := fsm.DecodeCommand(data); err != nil {
 		return replyInvalid, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxForwardWait)
 	defer cancel()
-	result, v := n.apply(ctx, data)
+	result, v := n.admit(ctx, data, room)
 	switch v {
 	case committed:
 		return replyOK, result.Append(nil)
@@ -81,6 +83,8 @@ func (n *Node) answerPropose(ctx context.Context, data []byte) (kind, []byte) {
 		return replyRefused, nil
 	case tooLarge:
 		return replyTooLarge, nil
+	case diskFull:
+		return replyDiskFull, nil
 	}
 	return replyUnknown, nil
 }

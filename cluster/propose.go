@@ -45,6 +45,7 @@ type proposal struct {
 	cmd   fsm.Command
 	data  []byte
 	maybe bool // an attempt may have reached the log
+	room  bool // it makes room, and was refused for a full disk
 }
 
 // Propose has cmd committed and returns its result once this node has applied it. It fills
@@ -52,8 +53,8 @@ type proposal struct {
 //
 // An attempt that failed is repeated, with the same ID, until ctx ends or Config.RetryFor
 // is over; the FSM sees to it that the command is applied once. The errors say what is
-// known then: ErrNoLeader, ErrTooLarge, ErrInvalid and ErrClosed mean that nothing was
-// proposed, ErrUnknownOutcome that nobody knows. With ErrBehind comes the result of a
+// known then: ErrNoLeader, ErrTooLarge, ErrInvalid, ErrDiskFull and ErrClosed mean that
+// nothing was proposed, ErrUnknownOutcome that nobody knows. With ErrBehind comes the result of a
 // command that is committed but could not be seen on this node before ctx ended.
 func (n *Node) Propose(ctx context.Context, cmd fsm.Command) (fsm.Result, error) {
 	p := &proposal{cmd: cmd}
@@ -64,6 +65,12 @@ func (n *Node) Propose(ctx context.Context, cmd fsm.Command) (fsm.Result, error)
 	if len(p.data) > n.cfg.MaxCommandBytes {
 		return fsm.Result{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, len(p.data), n.cfg.MaxCommandBytes)
 	}
+	if !n.disk.admits(p.cmd.Op, len(p.data)) {
+		if p.room = makesRoom(ctx); !p.room {
+			return fsm.Result{}, n.disk.refusal(n.cfg.Name)
+		}
+	}
+	defer n.timings.Propose.since(time.Now())
 	result, err := n.persevere(ctx, p)
 	if err != nil {
 		return fsm.Result{}, err
@@ -105,6 +112,13 @@ func (n *Node) persevere(ctx context.Context, p *proposal) (fsm.Result, error) {
 			return fsm.Result{}, fmt.Errorf("%w: the leader's limit is lower", ErrTooLarge)
 		case v == invalid:
 			return fsm.Result{}, fmt.Errorf("%w: refused by the leader", ErrInvalid)
+		case v == diskFull && !p.room && makesRoom(ctx):
+			p.room = true
+			continue
+		case v == diskFull && !p.maybe:
+			return fsm.Result{}, fmt.Errorf("%w: refused by the leader", ErrDiskFull)
+		case v == diskFull:
+			return fsm.Result{}, p.giveUp(ErrDiskFull)
 		case v == unknown:
 			p.maybe = true
 		}
@@ -141,9 +155,13 @@ func (n *Node) attempt(ctx context.Context, p *proposal) (fsm.Result, verdict) {
 	case "":
 		return fsm.Result{}, notLeader
 	case n.self:
-		return n.apply(ctx, p.data)
+		return n.admit(ctx, p.data, p.room)
 	}
-	reply, v := n.forward(ctx, leader, lanePropose, askPropose, p.data)
+	ask := askPropose
+	if p.room {
+		ask = askMakeRoom
+	}
+	reply, v := n.forward(ctx, leader, lanePropose, ask, p.data)
 	if v != committed {
 		return fsm.Result{}, v
 	}
@@ -158,6 +176,7 @@ func (n *Node) attempt(ctx context.Context, p *proposal) (fsm.Result, verdict) {
 // forward asks the leader, and stops waiting when another node leads: the first one may be
 // paused or cut off, and would keep the question for ever.
 func (n *Node) forward(ctx context.Context, leader raft.ServerID, l lane, what kind, payload []byte) ([]byte, verdict) {
+	defer n.timings.Forward.since(time.Now())
 	addr, ok := n.peerAddrOf(leader)
 	if !ok {
 		return nil, refused
@@ -213,6 +232,8 @@ func (k kind) verdict() verdict {
 		return tooLarge
 	case replyInvalid:
 		return invalid
+	case replyDiskFull:
+		return diskFull
 	}
 	return unknown
 }

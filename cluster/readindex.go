@@ -66,6 +66,7 @@ func (s *shared) run() {
 func (n *Node) ReadIndex(ctx context.Context) (uint64, error) {
 	pause := backoff{next: firstPause, limit: longPause}
 	start := time.Now()
+	defer n.timings.ReadIndex.since(start)
 	for {
 		changed := n.changed.C()
 		index, err := n.askIndex(ctx)

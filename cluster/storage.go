@@ -48,6 +48,9 @@ func openStorage(dir string, cfg *Config, report func(error)) (*storage, error) 
 	if err := checkLog(path, cfg.StartTimeout); err != nil {
 		return nil, err
 	}
+	if err := compactLog(path, cfg); err != nil {
+		return nil, err
+	}
 	bolt, err := openBolt(path, cfg.StartTimeout)
 	if err != nil {
 		return nil, err
@@ -65,18 +68,27 @@ func openStorage(dir string, cfg *Config, report func(error)) (*storage, error) 
 
 func openBolt(path string, timeout time.Duration) (store *raftboltdb.BoltStore, err error) {
 	defer recoverDamage(path, &err)
-	store, err = raftboltdb.New(raftboltdb.Options{
-		Path: path,
-		BoltOptions: &bbolt.Options{
-			Timeout: timeout,
-			// The list of free pages is found again by a scan at the next start, instead of
-			// being written and synced with every commit.
-			NoFreelistSync:  true,
-			FreelistType:    bbolt.FreelistMapType,
-			InitialMmapSize: mmapBytes,
-		},
-	})
-	return store, explainOpen(path, err)
+	before, statErr := os.Stat(path)
+	store, err = raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions(timeout)})
+	if err != nil || statErr != nil {
+		return store, explainOpen(path, err)
+	}
+	// Whoever waited for the lock may have got it on the file that a compaction has replaced.
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		return nil, errors.Join(explainOpen(path, berrors.ErrTimeout), store.Close())
+	}
+	return store, nil
+}
+
+func boltOptions(timeout time.Duration) *bbolt.Options {
+	return &bbolt.Options{
+		Timeout: timeout,
+		// The list of free pages is found again by a scan at the next start, instead of
+		// being written and synced with every commit.
+		NoFreelistSync:  true,
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: mmapBytes,
+	}
 }
 
 func explainOpen(path string, err error) error {

@@ -91,6 +91,15 @@ func validKey(key string) error {
 	return nil
 }
 
+// OpOf returns the operation of an encoded command, 0 if it is none. It is for
+// those who pass commands on and need not know the rest.
+func OpOf(encoded []byte) Op {
+	if len(encoded) < 2 || encoded[0] != commandVersion {
+		return 0
+	}
+	return Op(encoded[1])
+}
+
 // Append encodes c behind dst: version, op, id, base, expect, expires, key,
 // value; numbers as varints, key and value with their length before them.
 func (c Command) Append(dst []byte) []byte {

@@ -26,6 +26,8 @@ func writeError(err error) error {
 		return apierrors.NewTimeoutError("the write was proposed, but whether it took effect is not known; read the object before trying again", retrySeconds)
 	case errors.Is(err, cluster.ErrBehind):
 		return apierrors.NewTimeoutError("the write took effect, but this node did not see it in time; read the object before trying again", retrySeconds)
+	case errors.Is(err, cluster.ErrDiskFull):
+		return diskFull(err)
 	default:
 		return readError(err)
 	}
@@ -51,6 +53,18 @@ func readError(err error) error {
 func unavailable(message string) error {
 	err := apierrors.NewServiceUnavailable(message)
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
+	return err
+}
+
+// CauseDiskFull is the cause that a refused write's Status names.
+const CauseDiskFull metav1.CauseType = "DiskFull"
+
+// diskFull is a 503 without a time. With one, clients repeat the request by themselves,
+// ten times, before they tell anybody; here somebody has to make room.
+func diskFull(cause error) error {
+	err := apierrors.NewServiceUnavailable(fmt.Sprintf(
+		"the write was refused and did not happen: %v; delete objects, or free space on that disk: writes then pass again", cause))
+	err.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: CauseDiskFull, Message: cause.Error()}}}
 	return err
 }
 

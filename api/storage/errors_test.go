@@ -35,6 +35,7 @@ func TestErrors(t *testing.T) {
 		{"committed, not seen here", fmt.Errorf("%w: %w", cluster.ErrBehind, context.DeadlineExceeded), 504, 504, 1, metav1.StatusReasonTimeout},
 		{"outcome unknown", fmt.Errorf("%w: %w", cluster.ErrUnknownOutcome, context.DeadlineExceeded), 504, 0, 1, metav1.StatusReasonTimeout},
 		{"outcome unknown, closed", fmt.Errorf("%w: %w", cluster.ErrUnknownOutcome, cluster.ErrClosed), 504, 0, 1, metav1.StatusReasonTimeout},
+		{"disk full", fmt.Errorf("%w: node n1 has 3 MiB free", cluster.ErrDiskFull), 503, 0, 0, metav1.StatusReasonServiceUnavailable},
 		{"too large", fmt.Errorf("%w: 4 MiB", cluster.ErrTooLarge), 413, 0, 0, metav1.StatusReasonRequestEntityTooLarge},
 	}
 	for _, row := range rows {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
 
+	"kontiki/cluster"
 	"kontiki/fsm"
 )
 
@@ -28,12 +30,15 @@ func (s *Store) GuaranteedUpdate(
 		if now.entry == nil && !ignoreNotFound {
 			return storage.NewKeyNotFoundError(key, 0)
 		}
-		cmd, err := s.nextCommand(now, preconditions, tryUpdate)
+		cmd, terminating, err := s.nextCommand(now, preconditions, tryUpdate)
 		if err != nil {
 			if err := now.recheck(ctx, err); err != nil {
 				return err
 			}
 			continue
+		}
+		if terminating {
+			ctx = cluster.MakesRoom(ctx)
 		}
 		done, err := s.commit(ctx, now, cmd, destination)
 		if done || err != nil {
@@ -42,31 +47,37 @@ func (s *Store) GuaranteedUpdate(
 	}
 }
 
-// nextCommand lets the caller make the new object of the present one.
-func (s *Store) nextCommand(now *current, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc) (fsm.Command, error) {
+// nextCommand lets the caller make the new object of the present one, and says
+// whether that one is on its way to be deleted.
+func (s *Store) nextCommand(now *current, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc) (cmd fsm.Command, terminating bool, err error) {
 	obj, err := now.object()
 	if err != nil {
-		return fsm.Command{}, err
+		return fsm.Command{}, false, err
 	}
 	if err := preconditions.Check(now.key, obj); err != nil {
-		return fsm.Command{}, err
+		return fsm.Command{}, false, err
 	}
 	updated, ttl, err := tryUpdate(obj, storage.ResponseMeta{ResourceVersion: now.index()})
 	if err != nil {
-		return fsm.Command{}, err
+		return fsm.Command{}, false, err
 	}
 	value, err := s.encode(updated)
 	if err != nil {
-		return fsm.Command{}, err
+		return fsm.Command{}, false, err
 	}
-	cmd := fsm.Command{Op: fsm.OpUpdate, Key: now.key, Expect: now.index(), Value: value}
+	cmd = fsm.Command{Op: fsm.OpUpdate, Key: now.key, Expect: now.index(), Value: value}
 	if now.entry == nil {
 		cmd.Op = fsm.OpCreate
 	}
 	if ttl != nil {
 		cmd.Expires = s.expires(*ttl)
 	}
-	return cmd, nil
+	return cmd, isTerminating(updated), nil
+}
+
+func isTerminating(obj runtime.Object) bool {
+	accessor, err := meta.Accessor(obj)
+	return err == nil && accessor.GetDeletionTimestamp() != nil
 }
 
 // commit proposes the command. It is done unless somebody else was faster; then
