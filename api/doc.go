@@ -5,7 +5,7 @@
 // whom, and whether they may, and then a router (server.go) that knows three
 // kinds of paths: resources, which package routes mounts from the registry's
 // table; documents about them, which package discovery makes; and a few of the
-// node's own (health.go, members.go).
+// node's own (health.go, members.go, status.go; metrics are package metrics).
 //
 // Below that everything is upstream's, down to package storage, which turns
 // storage calls into proposals, views and cursors.

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	serverfilters "k8s.io/apiserver/pkg/server/filters"
+
+	"kontiki/api/audit"
+	"kontiki/api/metrics"
 )
 
 const (
@@ -31,6 +34,8 @@ type chain struct {
 	serializer    runtime.NegotiatedSerializer
 	authenticator authenticator.Request
 	authorizer    authorizer.Authorizer
+	audit         *audit.Log // nil: none
+	metrics       *metrics.Metrics
 	draining      context.Context // ends when the server begins to stop
 }
 
@@ -46,11 +51,17 @@ func (c chain) wrap(handler http.Handler) http.Handler {
 	handler = filters.WithAuthorization(handler, c.authorizer, c.serializer)
 	handler = serverfilters.WithMaxInFlightLimit(handler, maxReadsInFlight, maxChangesInFlight, longRunning)
 	handler = impersonation.WithConstrainedImpersonation(handler, c.authorizer, c.serializer)
-	handler = filters.WithAuthentication(handler, c.authenticator, filters.Unauthorized(c.serializer), nil, nil)
+	refuse := filters.Unauthorized(c.serializer)
+	if c.audit != nil {
+		handler = filters.WithAudit(handler, c.audit.Sink, c.audit.Policy, longRunning)
+		refuse = filters.WithFailedAuthenticationAudit(refuse, c.audit.Sink, c.audit.Policy)
+	}
+	handler = filters.WithAuthentication(handler, c.authenticator, refuse, nil, nil)
 	handler = filters.WithWarningRecorder(handler)
 	handler = filters.WithRequestDeadline(handler, nil, nil, longRunning, c.serializer, requestTimeout)
 	handler = c.withDraining(handler)
 	handler = filters.WithCacheControl(handler)
+	handler = c.metrics.Filter(handler, longRunning)
 	handler = filters.WithRequestInfo(handler, info)
 	handler = filters.WithRequestReceivedTimestamp(handler)
 	handler = serverfilters.WithPanicRecovery(handler, info)

@@ -25,6 +25,7 @@ func (s *Server) ownEndpoints() map[string]map[string]own {
 	return map[string]map[string]own{
 		"/members": {http.MethodGet: s.listMembers},
 		"/digest":  {http.MethodGet: s.digest},
+		"/status":  {http.MethodGet: s.readStatus},
 	}
 }
 

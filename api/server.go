@@ -17,13 +17,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"kontiki/api/audit"
 	"kontiki/api/auth"
 	"kontiki/api/discovery"
 	"kontiki/api/loopback"
+	"kontiki/api/metrics"
 	"kontiki/api/registry"
 	"kontiki/api/routes"
 	"kontiki/api/storage"
 	"kontiki/cluster"
+	"kontiki/watch"
 )
 
 const (
@@ -55,7 +58,14 @@ type Config struct {
 	Ranges        registry.Ranges // of services' addresses and ports
 	Node          Node
 	Backend       storage.Backend
-	Logger        hclog.Logger
+	// Reporter, if set, is the node once more, for metrics and the status of all
+	// members; Window and Certificates are for these too.
+	Reporter     Reporter
+	Window       func() watch.Stats
+	Certificates func() []metrics.Certificate
+	// Audit is where requests are written down; nil is nowhere.
+	Audit  *audit.Log
+	Logger hclog.Logger
 }
 
 // Server serves the API of one node.
@@ -63,6 +73,7 @@ type Server struct {
 	Config
 	http      *http.Server
 	loopback  *loopback.Loopback
+	metrics   *metrics.Metrics
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
 	services  *registry.Allocators
@@ -78,7 +89,11 @@ func New(cfg Config) (*Server, error) {
 	router := mux.NewRouter().SkipClean(true)
 	serializer := registry.NewSerializer()
 	authorizer := auth.NewAuthorizer()
-	filters := chain{serializer: serializer, authenticator: auth.Self(), authorizer: authorizer, draining: s.draining}
+	s.metrics = s.newMetrics()
+	filters := chain{
+		serializer: serializer, authenticator: auth.Self(), authorizer: authorizer,
+		audit: cfg.Audit, metrics: s.metrics, draining: s.draining,
+	}
 	s.loopback = loopback.Serve(filters.wrap(router))
 	if err := s.mount(router, routes.Config{
 		Scheme: registry.Scheme(), Serializer: serializer, ParameterCodec: registry.ParameterCodec(),
@@ -92,10 +107,27 @@ func New(cfg Config) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           filters.wrap(router),
 		TLSConfig:         cfg.TLS,
+		ConnState:         s.metrics.ConnState,
 		ReadHeaderTimeout: headerTimeout,
 		ErrorLog:          cfg.Logger.Named("http").StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
 	return s, nil
+}
+
+// newMetrics connects the metrics with what they are of.
+func (s *Server) newMetrics() *metrics.Metrics {
+	sources := metrics.Sources{
+		Build: s.Build, Kubernetes: registry.Release,
+		View: s.Backend.State.View, Window: s.Window, Certificates: s.Certificates,
+	}
+	if s.Reporter != nil {
+		sources.Node = s.Reporter
+	}
+	m := metrics.New(s.draining, sources)
+	if s.Reporter != nil {
+		s.Reporter.OnReport(m.Encoded)
+	}
+	return m
 }
 
 // mount fills the router.
@@ -122,6 +154,11 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, group := range groups {
+		for name := range group.Storage {
+			s.metrics.Know(group.Version.Group, group.Version.Version, name)
+		}
+	}
 	documents := discovery.New(groups, cfg, s.Address)
 	for _, path := range documents.Paths() {
 		router.Path(path + "{slash:/*}").Handler(documents)
@@ -134,6 +171,7 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 	s.mountOwn(router, cfg)
 	s.mountHealth(router)
 	mountProfiling(router)
+	router.Path("/metrics").Handler(routes.Get(s.metrics.Handler(s.Logger.Named("metrics")).ServeHTTP, cfg))
 	if err := routes.Mount(router, groups, cfg); err != nil {
 		return err
 	}

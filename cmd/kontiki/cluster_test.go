@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if level := os.Getenv(logVariable); level != "" {
 		log = hclog.New(&hclog.LoggerOptions{Level: hclog.LevelFromString(level)})
 	}
-	quietLibraries(log)
+	bridgeLibraries(log)
 	os.Exit(m.Run())
 }
 

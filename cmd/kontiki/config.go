@@ -5,11 +5,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 
+	"kontiki/api/audit"
 	"kontiki/api/registry"
 	"kontiki/cluster"
 )
@@ -29,22 +32,28 @@ type Config struct {
 	Kubelet         registry.Kubelet
 	Ranges          registry.Ranges
 	LogLevel        string
+	LogFormat       string
+	Audit           audit.Options
+	DiskReserve     string
 
 	// Tuning and Faults have no flags: they are for tests.
-	Tuning cluster.Tuning
-	Faults cluster.Faults
+	Tuning    cluster.Tuning
+	Faults    cluster.Faults
+	DiskSpace func(dir string) (free, total uint64, err error)
 }
 
 // DefaultConfig is a single node on loopback.
 func DefaultConfig() Config {
 	return Config{
-		APIAddr:    "127.0.0.1:6443",
-		PeerAddr:   "127.0.0.1:7301",
-		GossipAddr: "127.0.0.1:7302",
-		EventTTL:   time.Hour,
-		Ranges:     registry.DefaultRanges(),
-		LogLevel:   "info",
-		Tuning:     cluster.DefaultConfig().Tuning,
+		APIAddr:     "127.0.0.1:6443",
+		PeerAddr:    "127.0.0.1:7301",
+		GossipAddr:  "127.0.0.1:7302",
+		EventTTL:    time.Hour,
+		Ranges:      registry.DefaultRanges(),
+		LogLevel:    "info",
+		LogFormat:   logText,
+		DiskReserve: "5%",
+		Tuning:      cluster.DefaultConfig().Tuning,
 	}
 }
 
@@ -66,6 +75,9 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.IPNetVar(&c.Ranges.ClusterIPs, "service-cluster-ip-range", c.Ranges.ClusterIPs, "range of addresses for services, the same on all nodes")
 	flags.Var(&c.Ranges.NodePorts, "service-node-port-range", "range of ports for services of type NodePort, the same on all nodes")
 	flags.StringVar(&c.LogLevel, "log-level", c.LogLevel, "trace, debug, info, warn or error")
+	flags.StringVar(&c.LogFormat, "log-format", c.LogFormat, "text or json")
+	c.Audit.AddFlags(flags)
+	flags.StringVar(&c.DiskReserve, "disk-reserve", c.DiskReserve, "free space on the data directory's disk below which writes are refused, the largest first: a size (2Gi), or a share (5%, between 64Mi and 4Gi); 0 is none")
 }
 
 // Complete fills in what follows from the rest. A node that is alone by its
@@ -91,8 +103,11 @@ func (c *Config) Complete() error {
 	if _, _, err := net.SplitHostPort(c.APIAddr); err != nil {
 		return fmt.Errorf("--api-addr %q is not host:port", c.APIAddr)
 	}
-	if hclog.LevelFromString(c.LogLevel) == hclog.NoLevel {
-		return fmt.Errorf("--log-level %q: want trace, debug, info, warn or error", c.LogLevel)
+	if err := checkLogging(*c); err != nil {
+		return err
+	}
+	if _, err := parseReserve(c.DiskReserve); err != nil {
+		return err
 	}
 	if err := c.Ranges.Validate(); err != nil {
 		return err
@@ -105,4 +120,23 @@ func (c *Config) Complete() error {
 		c.PeerAddr, c.GossipAddr = "127.0.0.1:0", "127.0.0.1:0"
 	}
 	return nil
+}
+
+// parseReserve reads the value of --disk-reserve.
+func parseReserve(text string) (cluster.DiskReserve, error) {
+	bad := fmt.Errorf("--disk-reserve %q: want a size like 2Gi or a share like 5%%", text)
+	if share, ok := strings.CutSuffix(text, "%"); ok {
+		percent, err := strconv.ParseFloat(share, 64)
+		if err != nil || percent < 0 || percent >= 100 {
+			return cluster.DiskReserve{}, bad
+		}
+		reserve := cluster.DefaultConfig().DiskReserve
+		reserve.Percent = percent
+		return reserve, nil
+	}
+	size, err := resource.ParseQuantity(text)
+	if err != nil || size.Sign() < 0 {
+		return cluster.DiskReserve{}, bad
+	}
+	return cluster.DiskReserve{Least: uint64(size.Value())}, nil
 }

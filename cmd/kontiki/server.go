@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"kontiki/api"
+	"kontiki/api/audit"
 	"kontiki/api/auth"
 	"kontiki/api/duties"
+	"kontiki/api/metrics"
 	"kontiki/api/registry"
 	"kontiki/api/storage"
 	"kontiki/cluster"
@@ -43,10 +45,11 @@ Every flag can be set by an environment variable: --data-dir by
 KONTIKI_DATA_DIR, and so on.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log := hclog.New(&hclog.LoggerOptions{
-				Name: "kontiki", Level: hclog.LevelFromString(cfg.LogLevel), Output: cmd.ErrOrStderr(),
-			})
-			quietLibraries(log)
+			if err := checkLogging(cfg); err != nil {
+				return err
+			}
+			log := newLogger(cfg, cmd.ErrOrStderr())
+			bridgeLibraries(log)
 			if err := acceptFaults(&cfg, log); err != nil {
 				return err
 			}
@@ -84,6 +87,7 @@ type Server struct {
 	URL        string // of the API
 
 	api    *api.Server
+	audit  *audit.Log
 	failed chan error
 }
 
@@ -119,6 +123,9 @@ func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) erro
 	if err != nil {
 		return err
 	}
+	if s.audit, err = audit.Open(cfg.Audit); err != nil {
+		return err
+	}
 	node.Logger = log
 	s.Hub = watch.NewHub(watch.Config{})
 	s.State = fsm.New(s.Hub)
@@ -136,6 +143,8 @@ func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) erro
 		TLS: serverTLS(node.Identity), Authenticator: authenticator,
 		EventTTL: cfg.EventTTL, Kubelet: cfg.Kubelet, Ranges: cfg.Ranges,
 		Node: s.Node, Backend: backend, Logger: log.Named("api"),
+		Reporter: s.Node, Window: s.Hub.Stats, Audit: s.audit,
+		Certificates: func() []metrics.Certificate { return certificates(filepath.Join(cfg.DataDir, "pki"), cfg.PKIDir) },
 	})
 	if err != nil {
 		return errors.Join(err, s.Node.Abort())
@@ -195,6 +204,10 @@ func identify(cfg Config, root *pki.Cluster, address string) (cluster.Config, er
 	node.PeerAddr, node.GossipAddr, node.APIAddr = cfg.PeerAddr, cfg.GossipAddr, address
 	node.Join, node.BootstrapExpect = cfg.Join, cfg.BootstrapExpect
 	node.Version = buildVersion()
+	if node.DiskReserve, err = parseReserve(cfg.DiskReserve); err != nil {
+		return node, err
+	}
+	node.DiskSpace = cfg.DiskSpace
 	node.Tuning, node.Faults = cfg.Tuning, cfg.Faults
 	return node, nil
 }
@@ -227,11 +240,19 @@ func (s *Server) Failed() <-chan error {
 // Stop ends the server: first for clients, whose requests may finish, then for
 // the other nodes, and last for what the leader's duties used.
 func (s *Server) Stop(ctx context.Context) error {
-	return errors.Join(s.api.Shutdown(ctx), s.Node.Close(ctx), s.api.Close())
+	return errors.Join(s.api.Shutdown(ctx), s.Node.Close(ctx), s.api.Close(), s.audit.Close())
 }
 
 // Abort ends the server at once, with no word to anybody: what a crash looks
 // like to clients and to other nodes.
 func (s *Server) Abort() error {
-	return errors.Join(s.api.Close(), s.Node.Abort())
+	return errors.Join(s.api.Close(), s.Node.Abort(), s.audit.Close())
+}
+
+// certificates are those in the directories.
+func certificates(dirs ...string) (all []metrics.Certificate) {
+	for _, c := range pki.Expiries(dirs...) {
+		all = append(all, metrics.Certificate{Name: c.Name, NotAfter: c.NotAfter})
+	}
+	return all
 }
