@@ -14,11 +14,12 @@ import (
 
 var updateGolden = flag.Bool("update", false, "rewrite the files in testdata")
 
-// golden compares got with a file of the first format version. A difference
-// means that nodes of two builds would not understand each other.
+// golden compares got with a file in testdata, in a directory that is named by
+// the version of its format. A difference means that nodes of two builds would
+// not understand each other.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", "v1", name)
+	path := filepath.Join("testdata", filepath.FromSlash(name))
 	if *updateGolden {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
@@ -38,6 +39,7 @@ var sampleCommands = []Command{
 	{Op: OpUpdate, ID: id(math.MaxUint64 - 1), Base: math.MaxUint64, Key: "/x", Expect: 300, Expires: -1},
 	{Op: OpUpdate, ID: id(3), Key: "/x", Value: bytes.Repeat([]byte{0xff}, 200), Expires: math.MinInt64},
 	{Op: OpDelete, ID: id(4), Base: 1, Key: "/" + strings.Repeat("k", MaxKey-1), Expect: 1},
+	{Op: OpRestore, ID: id(5), Base: 300, Key: "/kontiki/restore/one/"},
 }
 
 func TestCommandRoundTrip(t *testing.T) {
@@ -50,7 +52,7 @@ func TestCommandRoundTrip(t *testing.T) {
 		}
 		fmt.Fprintf(&lines, "%x\n", b[len("before"):])
 	}
-	golden(t, "commands.txt", lines.Bytes())
+	golden(t, "v1/commands.txt", lines.Bytes())
 }
 
 func TestCommandRefused(t *testing.T) {
@@ -66,7 +68,7 @@ func TestCommandRefused(t *testing.T) {
 		{"empty", "ends early", nil},
 		{"version", "version 2", patch(0, 2)},
 		{"op 0", "unknown operation 0", patch(1, 0)},
-		{"op 4", "unknown operation 4", patch(1, 4)},
+		{"op 5", "unknown operation 5", patch(1, 5)},
 		{"trailing", "trailing", append(good.Append(nil), 0)},
 		{"padded", "padded", padded},
 		{"no id", "no id", change(func(c *Command) { c.ID = ID{} })},
@@ -75,6 +77,11 @@ func TestCommandRefused(t *testing.T) {
 		{"long key", "field of 4097 bytes", change(func(c *Command) { c.Key = "/" + strings.Repeat("k", MaxKey) })},
 		{"long value", "field of 16777217 bytes", change(func(c *Command) { c.Value = make([]byte, MaxValue+1) })},
 		{"create expects", "create with", change(func(c *Command) { c.Expect = 1 })},
+		{"restore elsewhere", "restore of", change(func(c *Command) { *c = Command{Op: OpRestore, ID: c.ID, Key: "/core/pods/"} })},
+		{"restore all", "restore of", change(func(c *Command) { *c = Command{Op: OpRestore, ID: c.ID, Key: StagingPrefix} })},
+		{"restore expects", "restore of", change(func(c *Command) {
+			*c = Command{Op: OpRestore, ID: c.ID, Key: StagingPrefix + "a/", Expect: 1}
+		})},
 		{"delete value", "delete with", change(func(c *Command) { c.Op = OpDelete })},
 	} {
 		if _, err := DecodeCommand(test.in); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -113,7 +120,7 @@ func TestResultRoundTrip(t *testing.T) {
 		}
 		fmt.Fprintf(&lines, "%x\n", b)
 	}
-	golden(t, "results.txt", lines.Bytes())
+	golden(t, "v1/results.txt", lines.Bytes())
 }
 
 func TestResultRefused(t *testing.T) {
@@ -125,8 +132,8 @@ func TestResultRefused(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	got := fmt.Sprint(OpCreate, OpUpdate, OpDelete, Op(9), OK, Exists, NotFound, Conflict, Forgotten, Code(9))
-	if want := "create update delete op 9 ok exists not found conflict forgotten code 9"; got != want {
+	got := fmt.Sprint(OpCreate, OpUpdate, OpDelete, OpRestore, Op(9), OK, Exists, NotFound, Conflict, Forgotten, Code(9))
+	if want := "create update delete restore op 9 ok exists not found conflict forgotten code 9"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -4,16 +4,21 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Op says what a command does. Values are wire format: append only, never reuse.
 type Op uint8
 
-// The operations. A fourth one needs a paragraph in DESIGN.md.
+// The operations. A fifth one needs a paragraph in DESIGN.md.
 const (
 	OpCreate Op = 1 // the key must not exist
 	OpUpdate Op = 2 // the key must exist, and be at Expect unless that is 0
 	OpDelete Op = 3 // like OpUpdate
+
+	// OpRestore replaces the whole state by the snapshot file whose pieces are
+	// staged below Key, see StagingPrefix.
+	OpRestore Op = 4
 )
 
 // String returns the word for o that logs and metrics use.
@@ -25,6 +30,8 @@ func (o Op) String() string {
 		return "update"
 	case OpDelete:
 		return "delete"
+	case OpRestore:
+		return "restore"
 	}
 	return fmt.Sprintf("op %d", uint8(o))
 }
@@ -67,7 +74,7 @@ type Command struct {
 // because a command that is committed and cannot be decoded stops every node.
 func (c Command) Validate() error {
 	switch {
-	case c.Op < OpCreate || c.Op > OpDelete:
+	case c.Op < OpCreate || c.Op > OpRestore:
 		return fmt.Errorf("unknown operation %d", uint8(c.Op))
 	case c.ID == ID{}:
 		return errors.New("command has no id") // a second one would pass for its retry
@@ -75,10 +82,18 @@ func (c Command) Validate() error {
 		return errors.New("create with an expected index")
 	case c.Op == OpDelete && (len(c.Value) > 0 || c.Expires != 0):
 		return errors.New("delete with a value or an expiry")
+	case c.Op == OpRestore && !c.bareRestore():
+		return errors.New("restore of something other than a staged snapshot")
 	case len(c.Value) > MaxValue:
 		return fmt.Errorf("value of %d bytes, at most %d are allowed", len(c.Value), MaxValue)
 	}
 	return validKey(c.Key)
+}
+
+// bareRestore reports whether a restore names staged pieces and nothing else.
+func (c Command) bareRestore() bool {
+	return strings.HasPrefix(c.Key, StagingPrefix) && strings.HasSuffix(c.Key, "/") && len(c.Key) > len(StagingPrefix) &&
+		c.Expect == 0 && len(c.Value) == 0 && c.Expires == 0
 }
 
 func validKey(key string) error {

@@ -36,14 +36,15 @@ func New(observers ...Observer) *FSM { return newFSM(rememberLimit, observers...
 
 func newFSM(limit int, observers ...Observer) *FSM {
 	f := &FSM{observers: observers, limit: limit, state: newState(limit)}
-	f.view.Store(f.state.freeze(0, nil, true))
+	f.view.Store(f.state.freeze(0, nil))
 	return f
 }
 
 // View returns the state as of the last applied batch, in one atomic load.
 func (f *FSM) View() *View { return f.view.Load() }
 
-// Index returns the index of the last applied log entry.
+// Index returns the index of the last applied log entry: raft's, plus what
+// restored backups have added (see DESIGN.md).
 func (f *FSM) Index() uint64 { return f.View().index }
 
 // Apply applies one entry. The response is a Result.
@@ -60,36 +61,54 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 		return nil
 	}
 	prev := f.View()
-	index, responses := prev.index, make([]any, len(logs))
+	index, restored, responses := prev.index, uint64(0), make([]any, len(logs))
 	var events []Event
 	for i, log := range logs {
-		if log.Index <= index {
-			panic(fmt.Sprintf("fsm: log entry %d came after entry %d", log.Index, index))
+		next := log.Index + f.state.offset
+		if next <= index {
+			panic(fmt.Sprintf("fsm: log entry %d came after entry %d", log.Index, index-f.state.offset))
 		}
-		index = log.Index
+		index = next
 		switch log.Type {
 		case raft.LogConfiguration:
 			continue
 		case raft.LogCommand:
 		default:
-			panic(fmt.Sprintf("fsm: log entry %d has unexpected type %s", index, log.Type))
+			panic(fmt.Sprintf("fsm: log entry %d has unexpected type %s", log.Index, log.Type))
 		}
 		c, err := DecodeCommand(log.Data)
 		if err != nil {
-			panic(fmt.Sprintf("fsm: log entry %d (%d bytes, term %d): %v", index, len(log.Data), log.Term, err))
+			panic(fmt.Sprintf("fsm: log entry %d (%d bytes, term %d): %v", log.Index, len(log.Data), log.Term, err))
 		}
 		result, event, changed := f.state.apply(index, c)
 		responses[i] = result
-		if changed {
+		switch {
+		case changed && c.Op == OpRestore:
+			index, restored, events = result.Index, result.Index, nil
+		case changed:
 			events = append(events, event)
 		}
 	}
-	f.view.Store(f.state.freeze(index, prev, len(events) > 0))
+	f.publish(prev, index, restored, events)
+	return responses
+}
+
+// publish makes the state visible, then tells the observers, then those who
+// wait. If the state was replaced, at restored, only what came after is an event.
+func (f *FSM) publish(prev *View, index, restored uint64, events []Event) {
+	if len(events) > 0 || restored > 0 {
+		prev = nil
+	}
+	f.view.Store(f.state.freeze(index, prev))
 	for _, o := range f.observers {
-		o.OnApply(index, events)
+		if restored > 0 {
+			o.OnRestore(restored)
+		}
+		if index > restored {
+			o.OnApply(index, events)
+		}
 	}
 	f.waiting.release(index)
-	return responses
 }
 
 // Snapshot captures the current view, in O(1). Raft writes it out while the FSM
@@ -100,19 +119,17 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) { return &snapshot{f.View()},
 // not sound, returns an error and changes nothing. The caller closes r.
 //
 // The index becomes the one in the snapshot's header, because raft does not
-// tell it. That is less than before only when an operator restored an old
-// backup; observers must expect it.
+// tell it. It never falls: a snapshot that is behind this state is refused.
 func (f *FSM) Restore(r io.ReadCloser) error {
 	s := newState(f.limit)
 	header, err := s.load(r)
 	if err != nil {
 		return err
 	}
-	f.state = s
-	f.view.Store(s.freeze(header.Index, nil, true))
-	for _, o := range f.observers {
-		o.OnRestore(header.Index)
+	if index := f.Index(); header.Index < index {
+		return fmt.Errorf("snapshot: index %d is behind this node's %d", header.Index, index)
 	}
-	f.waiting.release(header.Index)
+	f.state = s
+	f.publish(nil, header.Index, header.Index, nil)
 	return nil
 }

@@ -29,12 +29,19 @@ func ScanSnapshot(r io.Reader, fn func(*Entry)) (Header, error) {
 
 // load fills an empty state from a snapshot. After an error the state is rubbish.
 func (s *state) load(r io.Reader) (Header, error) {
-	return scan(r, &s.memory, func(e *Entry) {
-		s.entries.Load(e) // appends at the right edge: keys come in order
-		if e.Expires != 0 {
-			s.expiring.Set(e)
-		}
+	header, err := scan(r, &s.memory, func(e *Entry) {
+		s.append(e)
 	})
+	s.offset = header.Offset
+	return header, err
+}
+
+// append adds an entry whose key is greater than all others.
+func (s *state) append(e *Entry) {
+	s.entries.Load(e)
+	if e.Expires != 0 {
+		s.expiring.Set(e)
+	}
 }
 
 func scan(r io.Reader, m *memory, fn func(*Entry)) (Header, error) {
@@ -75,23 +82,29 @@ func (s *snapshotReader) take(n int, what string) ([]byte, error) {
 }
 
 func (s *snapshotReader) header() (Header, error) {
-	b, err := s.take(headerSize, "header")
+	b, err := s.take(preambleSize, "header")
 	if err != nil {
 		return Header{}, err
 	}
 	if !bytes.HasPrefix(b, []byte(snapshotMagic)) {
 		return Header{}, errors.New("snapshot: not a kontiki snapshot")
 	}
-	f := b[len(snapshotMagic):]
-	h := Header{Version: binary.BigEndian.Uint32(f)}
-	if h.Version != snapshotVersion { // before the checksum, which a later version may place elsewhere
-		return Header{}, fmt.Errorf("snapshot: format version %d, this program knows %d", h.Version, snapshotVersion)
+	h := Header{Version: binary.BigEndian.Uint32(b[len(snapshotMagic):])}
+	if h.Version == 0 || h.Version > snapshotVersion { // before the checksum, which a later version may place elsewhere
+		return Header{}, fmt.Errorf("snapshot: format version %d, this program knows 1 to %d: use the release of kontiki that wrote it, or a later one", h.Version, snapshotVersion)
 	}
-	for i, n := range [...]*uint64{&h.Index, &h.Entries, &h.Remembered, &h.Evicted} {
-		*n = binary.BigEndian.Uint64(f[4+8*i:])
+	numbers := h.numbers()
+	if b, err = s.take(8*len(numbers)+4, "header"); err != nil {
+		return Header{}, err
 	}
-	if !bytes.Equal(h.append(nil), b) {
+	for i, n := range numbers {
+		*n = binary.BigEndian.Uint64(b[8*i:])
+	}
+	if again := h.append(nil); !bytes.Equal(again[preambleSize:], b) {
 		return Header{}, errors.New("snapshot: header checksum does not match")
+	}
+	if h.Offset > h.Index {
+		return Header{}, fmt.Errorf("snapshot: offset %d is past its index %d", h.Offset, h.Index)
 	}
 	return h, nil
 }

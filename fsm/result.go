@@ -13,7 +13,7 @@ type Code uint8
 const (
 	OK        Code = 0
 	Exists    Code = 1 // create: the key exists
-	NotFound  Code = 2 // update, delete: the key does not exist
+	NotFound  Code = 2 // update, delete: the key does not exist; restore: no whole and sound snapshot is staged
 	Conflict  Code = 3 // update, delete: the key is not at the expected index
 	Forgotten Code = 4 // the command is so old that it may have been applied and forgotten
 )

@@ -14,7 +14,8 @@ import (
 // A snapshot file, all integers big-endian:
 //
 //	header      magic, then version (4 bytes), index, entries, remembered,
-//	            evicted (8 each), CRC of the header so far (4)
+//	            evicted, offset (8 each), CRC of the header so far (4);
+//	            version 1 has no offset: it is 0
 //	remembered  id (16), index (8), code (1), in index order
 //	entries     length (4) and an encoded entry, in key order
 //	trailer     CRC of everything before it (4)
@@ -24,8 +25,9 @@ import (
 // hash against malice would have to be kept elsewhere to be of use.
 const (
 	snapshotMagic   = "KONTIKI\n"
-	snapshotVersion = 1
-	headerSize      = len(snapshotMagic) + 4 + 4*8 + 4
+	snapshotVersion = 2
+	preambleSize    = len(snapshotMagic) + 4 // what every version begins with
+	headerSize      = preambleSize + 5*8 + 4
 	rememberedSize  = len(ID{}) + 8 + 1
 	maxRecord       = MaxKey + MaxValue + 5*binary.MaxVarintLen64
 	bufferSize      = 256 << 10
@@ -40,16 +42,26 @@ type Header struct {
 	Entries    uint64 // how many
 	Remembered uint64 // how many remembered commands
 	Evicted    uint64 // index of the newest command no longer remembered
+	Offset     uint64 // an entry's index is raft's plus this
 }
 
 func (h Header) append(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, snapshotMagic...)
 	dst = binary.BigEndian.AppendUint32(dst, h.Version)
-	for _, n := range [...]uint64{h.Index, h.Entries, h.Remembered, h.Evicted} {
-		dst = binary.BigEndian.AppendUint64(dst, n)
+	for _, n := range h.numbers() {
+		dst = binary.BigEndian.AppendUint64(dst, *n)
 	}
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
+// numbers are the fields after the version, in the order of the file.
+func (h *Header) numbers() []*uint64 {
+	all := []*uint64{&h.Index, &h.Entries, &h.Remembered, &h.Evicted, &h.Offset}
+	if h.Version == 1 {
+		return all[:4]
+	}
+	return all
 }
 
 // snapshot is a view that raft may persist.
@@ -75,7 +87,7 @@ func (v *View) WriteSnapshot(w io.Writer) error {
 	}
 	sum := crc32.New(castagnoli)
 	buf := bufio.NewWriterSize(io.MultiWriter(w, sum), bufferSize)
-	header := Header{snapshotVersion, v.index, uint64(v.Len()), uint64(len(v.ring)), v.evicted}
+	header := Header{snapshotVersion, v.index, uint64(v.Len()), uint64(len(v.ring)), v.evicted, v.offset}
 	_, err := buf.Write(header.append(nil))
 	if err == nil {
 		err = v.writeBody(buf)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -26,8 +27,15 @@ func sample() *FSM {
 
 func TestSnapshotGolden(t *testing.T) {
 	f := sample()
-	golden(t, "snapshot.bin", persist(t, f))
-	b, err := os.ReadFile("testdata/v1/snapshot.bin")
+	golden(t, "v2/snapshot.bin", persist(t, f))
+	for _, version := range []string{"v1", "v2"} {
+		t.Run(version, func(t *testing.T) { testSnapshotGolden(t, f, filepath.Join("testdata", version, "snapshot.bin")) })
+	}
+}
+
+// testSnapshotGolden reads a snapshot of f as a release of that time wrote it.
+func testSnapshotGolden(t *testing.T, f *FSM, path string) {
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +82,7 @@ func TestPersistFails(t *testing.T) {
 
 func TestSnapshotTools(t *testing.T) {
 	b := persist(t, sample())
-	want := Header{Version: 1, Index: 7, Entries: 3, Remembered: 5, Evicted: 2}
+	want := Header{Version: 2, Index: 7, Entries: 3, Remembered: 5, Evicted: 2}
 	if h, err := ReadSnapshotHeader(bytes.NewReader(b[:headerSize])); h != want || err != nil {
 		t.Errorf("header %+v, %v", h, err)
 	}
@@ -115,8 +123,8 @@ func TestRestoreRefuses(t *testing.T) {
 	refuse("trailing", "bytes after the end", append(bytes.Clone(good), 0))
 	refuse("foreign", "not a kontiki snapshot", bytes.Repeat([]byte("x"), 100))
 	newer := bytes.Clone(good)
-	binary.BigEndian.PutUint32(newer[len(snapshotMagic):], 2)
-	refuse("newer", "format version 2", newer)
+	binary.BigEndian.PutUint32(newer[len(snapshotMagic):], 3)
+	refuse("newer", "format version 3, this program knows 1 to 2: use the release", newer)
 	many := newFSM(6)
 	for range 6 {
 		apply(many, create("/r/a", ""))
@@ -144,6 +152,7 @@ func TestRestoreRefusesNonsense(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, fn := range map[string]func(*View){
+		"offset 10 is past":            func(v *View) { v.offset = 10 },
 		"evicted index 10":             func(v *View) { v.evicted = 10 },
 		"impossible remembered":        func(v *View) { v.evicted = 2 },
 		"with index 1":                 func(v *View) { v.ring[1].index = 1 },
@@ -188,6 +197,9 @@ func FuzzRestore(f *testing.F) {
 				t.Error("a failed restore touched the state")
 			}
 			return
+		}
+		if h, _ := ReadSnapshotHeader(bytes.NewReader(b)); h.Version != snapshotVersion {
+			return // it would be written in the present version
 		}
 		if again := persist(t, to); !bytes.Equal(again, b) {
 			t.Errorf("restored %x, which is written as %x", b, again)

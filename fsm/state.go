@@ -30,7 +30,8 @@ type state struct {
 	entries  *tree // all entries by key
 	expiring *tree // the entries with Expires != 0, by expiry and key
 	memory   memory
-	pivot    Entry // scratch for look-ups
+	offset   uint64 // an entry's index here is raft's plus this
+	pivot    Entry  // scratch for look-ups
 }
 
 func newState(limit int) *state {
@@ -55,6 +56,11 @@ func (s *state) apply(index uint64, c Command) (res Result, ev Event, changed bo
 	}
 	if s.memory.mayHaveForgotten(c.Base) {
 		return Result{Code: Forgotten, Index: index}, ev, false
+	}
+	if c.Op == OpRestore {
+		res = s.replace(index, c.Key)
+		s.memory.add(remembered{id: c.ID, index: res.Index, code: res.Code})
+		return res, ev, res.Code == OK
 	}
 	old := s.get(c.Key)
 	res = Result{Code: decide(c, old), Index: index, Current: old}
@@ -112,10 +118,11 @@ func change(entries, expiring *tree, old, new *Entry) {
 }
 
 // freeze makes the view of index. When nothing changed since prev it shares
-// prev's trees, which spares the next write from copying their nodes again.
-func (s *state) freeze(index uint64, prev *View, changed bool) *View {
-	v := &View{index: index, ring: s.memory.ring, evicted: s.memory.evicted}
-	if changed || prev == nil {
+// prev's trees, which spares the next write from copying their nodes again; prev
+// is nil when something did.
+func (s *state) freeze(index uint64, prev *View) *View {
+	v := &View{index: index, offset: s.offset, ring: s.memory.ring, evicted: s.memory.evicted}
+	if prev == nil {
 		v.entries, v.expiring = s.entries.Copy(), s.expiring.Copy()
 	} else {
 		v.entries, v.expiring = prev.entries, prev.expiring

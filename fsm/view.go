@@ -9,6 +9,7 @@ import (
 // any number of goroutines; keeping it costs the memory of what changed since.
 type View struct {
 	index    uint64
+	offset   uint64
 	entries  *tree
 	expiring *tree
 	ring     []remembered

@@ -76,9 +76,8 @@ func (h *Hub) OnApply(index uint64, events []fsm.Event) {
 }
 
 // OnRestore empties all windows and ends all cursors with ErrExpired: which
-// events led to the new state is not known here. The floor becomes index. If an
-// operator restored an older state, it becomes the highest index published
-// before, as events up to there no longer tell what is in the state.
+// events led to the new state is not known here. The floor becomes index; the
+// FSM's indexes do not fall, and if one did, the floor would not.
 func (h *Hub) OnRestore(index uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
