@@ -24,6 +24,8 @@
 //	storage, logstore, compact            what is on disk, and what may go wrong with it
 //	disk                                  what is still written when the disk runs full
 //	timings, report                       what operators see
+//	backup, restore, schedule, recover    the state as a file, and back; a lost majority
+//	protocol                              nodes of different releases
 //
 // # Goroutines
 //

@@ -33,6 +33,15 @@ var (
 	ErrClosed = errors.New("node is closed")
 )
 
+// What is wrong with a restore. Nothing was changed.
+var (
+	// ErrBadBackup: the file is not a whole and sound backup that this program can read.
+	ErrBadBackup = errors.New("not a usable backup")
+
+	// ErrRestoreLost: what had been staged was gone before it could be put in place.
+	ErrRestoreLost = errors.New("the restore took too long or was disturbed, try again")
+)
+
 // Start errors. Each is wrapped in one line that says what to do.
 var (
 	// ErrInUse: another process has the data directory open.
@@ -40,6 +49,12 @@ var (
 
 	// ErrForeignData: the data directory belongs to another cluster or another node.
 	ErrForeignData = errors.New("data directory belongs to another node")
+
+	// ErrVersion: a peer is of a release that speaks another version of the wire protocol.
+	ErrVersion = errors.New("peer protocol versions differ")
+
+	// ErrNewerData: a later release wrote the data directory.
+	ErrNewerData = errors.New("data directory has a newer format")
 
 	// ErrCorrupt: the log in the data directory, or all its snapshots, cannot be read.
 	ErrCorrupt = errors.New("data is damaged")

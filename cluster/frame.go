@@ -31,6 +31,7 @@ const (
 	askTerm     kind = 5  // payload: term u64; reply: nothing, if the node has seen no later term
 	tellCommit  kind = 6  // payload: commitMark; no reply
 	askRemove   kind = 7  // payload: name of a node
+	askLogEnd   kind = 16 // reply: LogEnd
 	askReport   kind = 20 // reply: what Node.OnReport makes
 	askMakeRoom kind = 21 // like askPropose, whatever the leader's disk has left
 

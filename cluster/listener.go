@@ -137,7 +137,8 @@ func (l *listener) pause(d time.Duration) bool {
 // admit authenticates a peer and hands the connection to whom it is for.
 func (l *listener) admit(raw *net.TCPConn, release func()) {
 	setUserTimeout(raw)
-	conn := tls.Server(raw, l.identity.PeerServer(protoRaft, protoPeer))
+	var offer offered
+	conn := tls.Server(raw, offer.listen(l.identity.PeerServer(protoRaft, protoPeer)))
 	if !l.track(conn) {
 		release()
 		return
@@ -148,7 +149,7 @@ func (l *listener) admit(raw *net.TCPConn, release func()) {
 	release()
 	if err != nil {
 		if !errors.Is(err, io.EOF) { // someone who only looked whether the port is open
-			l.logger.Warn("refused a peer", "from", raw.RemoteAddr(), "error", err)
+			l.logger.Warn("refused a peer", "from", raw.RemoteAddr(), "error", offer.explain(err, protoRaft, protoPeer))
 		}
 		l.drop(conn)
 		return
@@ -223,7 +224,7 @@ func (l *listener) dial(name, addr, protocol string, timeout time.Duration) (net
 	}
 	if err := conn.HandshakeContext(ctx); err != nil {
 		l.drop(conn)
-		return nil, fmt.Errorf("node %s at %s: %w", name, addr, err)
+		return nil, fmt.Errorf("node %s at %s: %w", name, addr, protocolMismatch(protocol, err))
 	}
 	return &trackedConn{Conn: conn, listener: l}, nil
 }

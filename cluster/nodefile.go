@@ -13,6 +13,10 @@ import (
 
 const nodeFileName = "node.json"
 
+// dataFormat is the version of everything in a data directory. A release that changes it
+// reads the older ones. Files from before it was written down have the first.
+const dataFormat = 1
+
 // nodeFile is DATA/node.json: whose data this is, and what this node promised about
 // founding a cluster.
 type nodeFile struct {
@@ -23,6 +27,7 @@ type nodeFile struct {
 }
 
 type nodeContents struct {
+	Format   int      `json:"format"`
 	Cluster  string   `json:"cluster"`
 	Name     string   `json:"name"`
 	Founders founders `json:"founders,omitempty"`
@@ -34,7 +39,7 @@ func openNodeFile(dir, cluster, name string) (*nodeFile, error) {
 	f := &nodeFile{path: filepath.Join(dir, nodeFileName)}
 	data, err := os.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, f.write(nodeContents{Cluster: cluster, Name: name})
+		return f, f.write(nodeContents{Format: dataFormat, Cluster: cluster, Name: name})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the data directory: %w", err)
@@ -42,7 +47,10 @@ func openNodeFile(dir, cluster, name string) (*nodeFile, error) {
 	if err := json.Unmarshal(data, &f.contents); err != nil {
 		return nil, fmt.Errorf("%w: %s: %v", ErrCorrupt, f.path, err)
 	}
+	f.contents.Format = max(f.contents.Format, 1)
 	switch {
+	case f.contents.Format > dataFormat:
+		return nil, fmt.Errorf("%w: %s has data format %d, this program knows %d: a later release of kontiki wrote it, run that one; to go back, let this node join anew with an empty --data-dir", ErrNewerData, dir, f.contents.Format, dataFormat)
 	case f.contents.Cluster != cluster:
 		return nil, fmt.Errorf("%w: %s was made by cluster %s, this node's certificate is of cluster %s: use another --data-dir, or the right cluster directory", ErrForeignData, dir, f.contents.Cluster, cluster)
 	case f.contents.Name != name:
@@ -113,6 +121,11 @@ func replaceFile(path string, data []byte) error {
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
+	return renameDurably(temp, path)
+}
+
+// renameDurably replaces path, and syncs its directory.
+func renameDurably(temp, path string) error {
 	if err := os.Rename(temp, path); err != nil {
 		return err
 	}

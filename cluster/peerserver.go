@@ -62,6 +62,8 @@ func (n *Node) answer(ctx context.Context, peer string, f frame) (kind, []byte) 
 		return replyOK, n.ownReport()
 	case askTerm:
 		return n.answerTerm(f.payload), nil
+	case askLogEnd:
+		return replyOK, n.logEnd().append(nil)
 	}
 	return replyInvalid, nil
 }

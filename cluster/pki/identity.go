@@ -163,3 +163,12 @@ func writePair(dir string, pair Pair) error {
 		syncDir(dir),
 	)
 }
+
+// LoadIdentity loads what NodeIdentity has left in dir, and issues nothing.
+func LoadIdentity(cluster *Cluster, dir, name string) (*Identity, error) {
+	pair, err := readPair(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot load the certificate of node %s: %w", name, err)
+	}
+	return newIdentity(cluster.CA, name, pair)
+}

@@ -1,0 +1,194 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"go.etcd.io/bbolt"
+
+	"kontiki/cluster"
+	"kontiki/cluster/clustertest"
+	"kontiki/cluster/pki"
+	"kontiki/fsm"
+)
+
+var updateGolden = flag.Bool("update", false, "make testdata/data-v1 anew: only while no release has written that format")
+
+// goldenDir is a data directory as a release wrote it: see makeGolden.
+const goldenDir = "testdata/data-v1"
+
+// TestGoldenDataDirectory opens the data directory of the present format as it is committed,
+// with a snapshot, a log behind it and a restored backup in it, and goes on with it.
+func TestGoldenDataDirectory(t *testing.T) {
+	if *updateGolden {
+		makeGolden(t)
+	}
+	c := clustertest.NewEmpty(t, 1)
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(dir, os.DirFS(goldenDir)); err != nil {
+		t.Fatal(err)
+	}
+	editNodeFile(t, dir, func(contents map[string]any) { contents["cluster"] = c.Root().ID() })
+	machine := fsm.New()
+	cfg := goldenConfig(t, c.Root(), dir, c.Logger("golden"))
+	node, err := cluster.Open(cfg, machine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Abort()
+	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
+	defer cancel()
+	if err := node.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(marks(machine.View())); got != "map[after:10 old:20]" {
+		t.Errorf("it has %s", got)
+	}
+	if _, err := node.Propose(ctx, fsm.Command{Op: fsm.OpCreate, Key: "/core/things/more-0", Value: []byte("x")}); err != nil {
+		t.Error(err)
+	}
+}
+
+func goldenConfig(t *testing.T, root *pki.Cluster, dir string, log hclog.Logger) cluster.Config {
+	t.Helper()
+	identity, err := pki.NodeIdentity(root, filepath.Join(t.TempDir(), "pki"), "golden", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := cluster.DefaultConfig()
+	cfg.Name, cfg.DataDir, cfg.Identity, cfg.GossipKey = "golden", dir, identity, root.GossipKey
+	cfg.PeerAddr, cfg.GossipAddr, cfg.Tuning, cfg.Logger = "127.0.0.1:0", "127.0.0.1:0", clustertest.Tuning(), log
+	return cfg
+}
+
+// makeGolden writes goldenDir. Every file of a format stays as it is, for good, once a
+// release has written it: a new format gets a directory of its own.
+func makeGolden(t *testing.T) {
+	t.Helper()
+	if err := os.RemoveAll(goldenDir); err != nil {
+		t.Fatal(err)
+	}
+	c := clustertest.NewEmpty(t, 1)
+	cfg := goldenConfig(t, c.Root(), goldenDir, c.Logger("golden"))
+	cfg.SnapshotThreshold, cfg.SnapshotInterval, cfg.TrailingLogs = 25, 20*time.Millisecond, 3
+	machine := fsm.New()
+	node, err := cluster.Open(cfg, machine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), clustertest.Patience)
+	defer cancel()
+	write := func(mark string, count int) {
+		for i := range count {
+			if _, err := node.Propose(ctx, fsm.Command{Op: fsm.OpCreate, Key: fmt.Sprintf("/core/things/%s-%02d", mark, i), Value: []byte(mark), Expires: 4e9}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write("old", 20)
+	backup := backupOf(t, node)
+	write("lost", 3)
+	if _, err := node.Restore(ctx, bytes.NewReader(backup)); err != nil {
+		t.Fatal(err)
+	}
+	write("after", 8)
+	clustertest.Until(t, func() error {
+		if found, _ := filepath.Glob(goldenDir + "/raft/snapshots/*/state.bin"); len(found) == 0 {
+			return errors.New("no snapshot yet")
+		}
+		return nil
+	})
+	for i := 8; i < 10; i++ {
+		if _, err := node.Propose(ctx, fsm.Command{Op: fsm.OpCreate, Key: fmt.Sprintf("/core/things/after-%02d", i), Value: []byte("after")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := node.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	shrink(t, goldenDir+"/raft/raft.db")
+}
+
+// shrink drops the free pages of a file, which bbolt makes 16 MB long.
+func shrink(t *testing.T, path string) {
+	t.Helper()
+	from, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := bbolt.Open(path+".small", 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(bbolt.Compact(to, from, 0), to.Close(), from.Close(), os.Rename(path+".small", path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func editNodeFile(t *testing.T, dir string, edit func(map[string]any)) {
+	t.Helper()
+	path := filepath.Join(dir, "node.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var contents map[string]any
+	if err := json.Unmarshal(data, &contents); err != nil {
+		t.Fatal(err)
+	}
+	edit(contents)
+	if data, err = json.Marshal(contents); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDataFormat: a directory from before the format was written down opens, one of a later
+// release is refused, in words that help, and left alone.
+func TestDataFormat(t *testing.T) {
+	c := clustertest.New(t, 1)
+	dir := c.Member(0).Dir
+	c.Crash(0)
+	editNodeFile(t, dir, func(contents map[string]any) { delete(contents, "format") })
+	c.Start(0)
+	c.WaitLeader()
+	c.Crash(0)
+	editNodeFile(t, dir, func(contents map[string]any) { contents["format"] = 2 })
+	err := c.TryStart(0)
+	if !errors.Is(err, cluster.ErrNewerData) || !strings.Contains(err.Error(), "has data format 2, this program knows 1: a later release of kontiki wrote it") {
+		t.Errorf("a later format: %v", err)
+	}
+}
+
+// TestBackupGolden reads a backup of the present format as it is committed.
+func TestBackupGolden(t *testing.T) {
+	path := "testdata/backup-v1"
+	if *updateGolden {
+		c := clustertest.New(t, 1)
+		put(t, c, 0, "old", 3, 10)
+		if err := os.WriteFile(path, backupOf(t, c.Node(0)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	stamp, err := cluster.ReadBackup(bytes.NewReader(golden), func(*fsm.Entry) { count++ })
+	if err != nil || count != 3 || stamp.Index == 0 || stamp.Term == 0 || stamp.Node != "n0" || stamp.Time.IsZero() {
+		t.Errorf("%d entries, %+v, %v", count, stamp, err)
+	}
+}
