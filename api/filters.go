@@ -84,7 +84,7 @@ func (p paths) NewRequestInfo(r *http.Request) (*request.RequestInfo, error) {
 // longRunning tells requests that have no deadline of their own: they last as
 // long as the client wants.
 func longRunning(_ *http.Request, info *request.RequestInfo) bool {
-	if info.Verb == longRunningVerb || info.Verb == longRunningProxying {
+	if info.Path == SnapshotPath || info.Verb == longRunningVerb || info.Verb == longRunningProxying {
 		return true
 	}
 	switch info.Subresource {

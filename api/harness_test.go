@@ -93,6 +93,11 @@ func (alone) Status() cluster.Status {
 	return cluster.Status{Name: "test", State: "Leader", Leader: "test", Term: 1}
 }
 
+func (alone) Backup() cluster.Backup { return cluster.Backup{} }
+func (alone) Restore(context.Context, io.Reader) (cluster.Restored, error) {
+	return cluster.Restored{}, cluster.ErrBadBackup
+}
+
 // harness is a server without a socket, on a state of its own.
 type harness struct {
 	*Server

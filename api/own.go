@@ -23,9 +23,10 @@ type own func(w http.ResponseWriter, r *http.Request) (any, error)
 // ownEndpoints is the table of them: path below ownPrefix, method, function.
 func (s *Server) ownEndpoints() map[string]map[string]own {
 	return map[string]map[string]own{
-		"/members": {http.MethodGet: s.listMembers},
-		"/digest":  {http.MethodGet: s.digest},
-		"/status":  {http.MethodGet: s.readStatus},
+		"/members":  {http.MethodGet: s.listMembers},
+		"/digest":   {http.MethodGet: s.digest},
+		"/status":   {http.MethodGet: s.readStatus},
+		"/snapshot": {http.MethodGet: s.saveSnapshot, http.MethodPost: s.restoreSnapshot},
 	}
 }
 

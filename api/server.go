@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -43,6 +44,8 @@ type Node interface {
 	Leader() (name, apiAddr string, ok bool)
 	Members() []cluster.Member
 	Status() cluster.Status
+	Backup() cluster.Backup
+	Restore(ctx context.Context, backup io.Reader) (cluster.Restored, error)
 }
 
 // Config is what a server is made of.

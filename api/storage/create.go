@@ -66,7 +66,7 @@ func (s *Store) expires(ttl uint64) int64 {
 func (s *Store) propose(ctx context.Context, cmd fsm.Command) (fsm.Result, error) {
 	result, err := s.Proposer.Propose(ctx, cmd)
 	if err != nil {
-		return fsm.Result{}, writeError(err)
+		return fsm.Result{}, WriteError(err)
 	}
 	return result, nil
 }

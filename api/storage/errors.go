@@ -16,9 +16,9 @@ import (
 // an election takes about that long.
 const retrySeconds = 1
 
-// writeError turns the cluster's word for a failed proposal into an API error.
+// WriteError turns the cluster's word for a failed proposal into an API error.
 // Only an outcome that is definite gets a definite error.
-func writeError(err error) error {
+func WriteError(err error) error {
 	switch {
 	case errors.Is(err, cluster.ErrTooLarge):
 		return apierrors.NewRequestEntityTooLargeError(err.Error())

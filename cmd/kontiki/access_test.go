@@ -37,7 +37,7 @@ func TestAccess(t *testing.T) {
 	paths := [3][]string{
 		{"/livez", "/healthz", "/readyz", "/version"},
 		{"/api", "/apis", "/api/v1", "/apis/events.k8s.io/v1", "/openapi/v2", "/openapi/v3"},
-		{"/api/v1/namespaces", "/api/v1/namespaces/default", "/apis/coordination.k8s.io/v1/leases", "/kontiki/v1/members", "/kontiki/v1/status", "/metrics", "/debug/pprof/heap", "/debug/pprof/cmdline", "/readyz/ping"},
+		{"/api/v1/namespaces", "/api/v1/namespaces/default", "/apis/coordination.k8s.io/v1/leases", "/kontiki/v1/members", "/kontiki/v1/status", "/kontiki/v1/snapshot", "/metrics", "/debug/pprof/heap", "/debug/pprof/cmdline", "/readyz/ping"},
 	}
 	for name, try := range map[string]struct {
 		client *rawClient

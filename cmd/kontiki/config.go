@@ -35,6 +35,7 @@ type Config struct {
 	LogFormat       string
 	Audit           audit.Options
 	DiskReserve     string
+	Backups         cluster.BackupSchedule
 
 	// Tuning and Faults have no flags: they are for tests.
 	Tuning    cluster.Tuning
@@ -53,6 +54,7 @@ func DefaultConfig() Config {
 		LogLevel:    "info",
 		LogFormat:   logText,
 		DiskReserve: "5%",
+		Backups:     cluster.BackupSchedule{Interval: time.Hour, Keep: 24},
 		Tuning:      cluster.DefaultConfig().Tuning,
 	}
 }
@@ -74,6 +76,9 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Kubelet.KeyFile, "kubelet-client-key", c.Kubelet.KeyFile, "file with the key of --kubelet-client-certificate")
 	flags.IPNetVar(&c.Ranges.ClusterIPs, "service-cluster-ip-range", c.Ranges.ClusterIPs, "range of addresses for services, the same on all nodes")
 	flags.Var(&c.Ranges.NodePorts, "service-node-port-range", "range of ports for services of type NodePort, the same on all nodes")
+	flags.StringVar(&c.Backups.Dir, "backup-dir", c.Backups.Dir, "directory for scheduled backups, written by the node that leads; set it on every node (default: none are made)")
+	flags.DurationVar(&c.Backups.Interval, "backup-interval", c.Backups.Interval, "how often a backup is made")
+	flags.IntVar(&c.Backups.Keep, "backup-keep", c.Backups.Keep, "how many of these backups stay in --backup-dir; older ones are deleted, other files never")
 	flags.StringVar(&c.LogLevel, "log-level", c.LogLevel, "trace, debug, info, warn or error")
 	flags.StringVar(&c.LogFormat, "log-format", c.LogFormat, "text or json")
 	c.Audit.AddFlags(flags)
@@ -114,6 +119,9 @@ func (c *Config) Complete() error {
 	}
 	if c.EventTTL < time.Second {
 		return fmt.Errorf("--event-ttl %s: want at least 1s", c.EventTTL)
+	}
+	if c.Backups.Dir != "" && (c.Backups.Interval < time.Second || c.Backups.Keep < 1) {
+		return fmt.Errorf("--backup-interval %s, --backup-keep %d: want at least 1s and 1", c.Backups.Interval, c.Backups.Keep)
 	}
 	standalone := DefaultConfig()
 	if len(c.Join) == 0 && c.BootstrapExpect <= 1 && c.PeerAddr == standalone.PeerAddr && c.GossipAddr == standalone.GossipAddr {

@@ -150,6 +150,9 @@ func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) erro
 		return errors.Join(err, s.Node.Abort())
 	}
 	s.lead(cfg.Ranges, backend, log.Named("duties"))
+	if cfg.Backups.Dir != "" {
+		s.Node.OnLeader(func(ctx context.Context) { s.Node.Backups(ctx, cfg.Backups, log.Named("backup")) })
+	}
 	go func() {
 		if err := s.api.Serve(listener); err != nil {
 			s.failed <- err
