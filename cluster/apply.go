@@ -96,14 +96,19 @@ func (n *Node) judge(err error) verdict {
 	case errors.Is(err, raft.ErrEnqueueTimeout):
 		return refused
 	case errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		if n.transfer.overdue(n.transferLimit()) {
-			n.report(ErrStuckTransfer)
-		}
+		n.noteTransfer()
 		return refused
 	}
 	// ErrLeadershipLost, ErrAbortedByRestore, ErrRaftShutdown, a failed disk: it may be in
 	// the log, and the next leader may commit it.
 	return unknown
+}
+
+// noteTransfer notes that raft has refused something because of a transfer.
+func (n *Node) noteTransfer() {
+	if n.transfer.overdue(n.transferLimit()) {
+		n.report(ErrStuckTransfer)
+	}
 }
 
 // transferLimit is well above what raft itself allows a transfer, one ElectionTimeout.

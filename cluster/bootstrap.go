@@ -14,11 +14,11 @@ import (
 //
 //	another member has data -> ask all of them: do you count me as a voter?
 //	     yes -> this node has lost its data, it could vote twice in a term: stop
-//	     no  -> take part; the leader will add this node
+//	     no  -> take the id of their founding and take part; the leader will add this node
 //	nobody has data, and as many new nodes as expected are there ->
 //	     the first of them by name asks the others to found a cluster with exactly these;
-//	     each promises that to one set only, on disk; when all have, the first one writes
-//	     the configuration, and raft does the rest
+//	     each promises that to one set only, on disk, and keeps the id that the first one
+//	     drew; when all have, the first one writes the configuration, and raft does the rest
 const (
 	agreed    byte = 0
 	disagreed byte = 1
@@ -42,9 +42,15 @@ func (n *Node) enterLoop() {
 		if pause.wait(n.ctx, changed) != nil {
 			return
 		}
-		if n.raft.LastIndex() > 0 {
-			n.hasState.Store(true)
+		if n.raft.LastIndex() == 0 {
+			continue
 		}
+		// Before others hear that it has data: they take data without a founding for older data.
+		if err := n.nodeFile.settle(); err != nil {
+			n.logger.Error("cannot note that this node belongs to a cluster", "error", err)
+			continue
+		}
+		n.hasState.Store(true)
 	}
 	n.tellGossip(n.ctx)
 }
@@ -57,7 +63,7 @@ func (n *Node) enter(ctx context.Context) {
 		case !m.alive:
 		case m.hasState && m.name != n.cfg.Name:
 			withData = append(withData, m)
-		case !m.hasState && !m.nonVoter && m.expect == n.cfg.expect():
+		case !m.hasState && !m.nonVoter && m.founding == "" && m.expect == n.cfg.expect():
 			fresh = append(fresh, m)
 		}
 	}
@@ -66,6 +72,8 @@ func (n *Node) enter(ctx context.Context) {
 		// Nothing left to do but to wait for the leader.
 	case len(withData) > 0:
 		n.enterExisting(ctx, withData)
+	case n.nodeFile.settled() != "":
+		// This node was on its way into a cluster, and waits for its members.
 	case n.cfg.expect() > 1 && len(fresh) == n.cfg.expect():
 		n.found(ctx, foundersOf(fresh))
 	case n.cfg.expect() > 1 && len(fresh) > n.cfg.expect():
@@ -84,21 +92,31 @@ func foundersOf(members []member) founders {
 // enterExisting asks every member that has data, because one that lags behind may not know
 // yet whom the cluster counts.
 func (n *Node) enterExisting(ctx context.Context, withData []member) {
+	founding := n.nodeFile.founding()
 	for _, m := range withData {
-		reply, err := n.exchange(ctx, m.name, m.peerAddr, askStatus, nil)
+		state, err := n.askMember(ctx, m.name, m.peerAddr)
 		if err != nil {
 			n.logger.Warn("a member does not answer", "name", m.name, "error", err)
 			return
 		}
-		status, err := decodePeerStatus(reply.payload)
-		if err != nil {
-			n.logger.Error("a member's answer cannot be read", "name", m.name, "error", err)
+		if state.founding == "" {
+			return // it is founding its cluster right now
+		}
+		if founding == "" {
+			founding = state.founding
+		}
+		if founding != state.founding {
+			n.logger.Error("these members belong to different clusters of one certificate authority: start this node with --join of one cluster only", "name", m.name, "founding", state.founding, "other", founding)
 			return
 		}
-		if status.suffrage == suffrageVoter && n.nodeFile.founders() == nil {
-			n.report(fmt.Errorf("%w: the cluster knows %s as a voter, but %s is empty: remove %s from the cluster, then let this machine join under a new name", ErrWipedVoter, n.cfg.Name, n.cfg.DataDir, n.cfg.Name))
+		if state.suffrage == suffrageVoter && n.nodeFile.founders() == nil {
+			n.report(fmt.Errorf("%w: the cluster counts %s as a voter, but %s is empty: run \"kontiki members remove %s\" against another node, then start this one again: it joins as a new member", ErrWipedVoter, n.cfg.Name, n.cfg.DataDir, n.cfg.Name))
 			return
 		}
+	}
+	if err := n.enterFounding(ctx, founding); err != nil {
+		n.logger.Error("cannot enter the cluster", "error", err)
+		return
 	}
 	n.transport.admitted.Store(true)
 }
@@ -108,7 +126,12 @@ func (n *Node) found(ctx context.Context, f founders) {
 	if f[0].Name != n.cfg.Name {
 		return
 	}
-	if promised, err := n.nodeFile.agree(f); err != nil || !promised {
+	id, err := n.nodeFile.propose(f)
+	if err != nil {
+		n.logger.Error("cannot found a cluster", "error", err)
+		return
+	}
+	if id == "" {
 		// An earlier promise stands in the way. It is this node's to take back only if it is
 		// the first in it: another first one may have founded already.
 		if old := n.nodeFile.founders(); len(old) > 0 && old[0].Name == n.cfg.Name {
@@ -117,7 +140,7 @@ func (n *Node) found(ctx context.Context, f founders) {
 		return
 	}
 	for _, other := range f[1:] {
-		if answer := n.askFounder(ctx, other, opAgree, f); answer != agreed {
+		if answer := n.askFounder(ctx, other, opAgree, f, id); answer != agreed {
 			n.logger.Info("not all agree to found a cluster yet", "with", f.names(), "name", other.Name)
 			n.giveUpFounding(ctx, f)
 			return
@@ -134,7 +157,7 @@ func (n *Node) found(ctx context.Context, f founders) {
 func (n *Node) giveUpFounding(ctx context.Context, f founders) {
 	for _, other := range f {
 		if other.Name != n.cfg.Name {
-			n.askFounder(ctx, other, opRelease, f)
+			n.askFounder(ctx, other, opRelease, f, "")
 		}
 	}
 	if err := n.nodeFile.release(f); err != nil {
@@ -142,39 +165,62 @@ func (n *Node) giveUpFounding(ctx context.Context, f founders) {
 	}
 }
 
-func (n *Node) askFounder(ctx context.Context, other founder, op byte, f founders) byte {
-	reply, err := n.exchange(ctx, other.Name, other.Addr, askAgree, f.append([]byte{op}))
+func (n *Node) askFounder(ctx context.Context, other founder, op byte, f founders, id string) byte {
+	reply, err := n.exchange(ctx, other.Name, other.Addr, askAgree, agreement{op, id, f}.append(nil))
 	if err != nil || len(reply.payload) != 1 {
 		return disagreed
 	}
 	return reply.payload[0]
 }
 
-// answerAgree is the work of the other founders.
-func (n *Node) answerAgree(payload []byte) (kind, []byte) {
-	if len(payload) == 0 {
-		return replyInvalid, nil
-	}
-	f, err := decodeFounders(payload[1:])
-	if err != nil || !slices.Contains(f.names(), n.cfg.Name) || len(f) != n.cfg.expect() {
+// answerAgree is the work of the other founders. Only the first one founds.
+func (n *Node) answerAgree(peer string, payload []byte) (kind, []byte) {
+	a, err := decodeAgreement(payload)
+	f := a.founders
+	if err != nil || !slices.Contains(f.names(), n.cfg.Name) || len(f) != n.cfg.expect() || f[0].Name != peer {
 		return replyInvalid, nil
 	}
 	switch {
 	case n.hasState.Load():
 		return replyOK, []byte{hasData}
-	case payload[0] == opRelease:
+	case a.op == opRelease:
 		if err := n.nodeFile.release(f); err != nil {
 			return replyRefused, nil
 		}
 		n.transport.admitted.Store(n.nodeFile.founders() != nil)
 		return replyOK, []byte{agreed}
+	case a.founding == "":
+		return replyInvalid, nil
 	}
-	promised, err := n.nodeFile.agree(f)
+	promised, err := n.nodeFile.agree(f, a.founding)
 	if err != nil || !promised {
 		return replyOK, []byte{disagreed}
 	}
 	n.transport.admitted.Store(true)
 	return replyOK, []byte{agreed}
+}
+
+// foundAlone makes this node a cluster of its own.
+func (n *Node) foundAlone() error {
+	alone := founders{{Name: n.cfg.Name, Addr: string(n.listener.advertise)}}
+	if old := n.nodeFile.founders(); len(old) == 1 {
+		// A crash in the middle of this; the address may have been another.
+		if err := n.nodeFile.release(old); err != nil {
+			return err
+		}
+	}
+	id, err := n.nodeFile.propose(alone)
+	if err != nil {
+		return err
+	}
+	if id == "" && n.nodeFile.founders() != nil {
+		return fmt.Errorf("%w: this node has promised to found a cluster with %v: start it with the same --join and --bootstrap-expect, or use an empty --data-dir", ErrConfig, n.nodeFile.founders().names())
+	}
+	if id == "" {
+		return fmt.Errorf("%w: %s belongs to the cluster founded as %s: start this node with --join to enter it again, or restore a backup into an empty --data-dir", ErrLostLog, n.cfg.DataDir, n.nodeFile.settled())
+	}
+	n.transport.admitted.Store(true)
+	return n.bootstrap(alone)
 }
 
 // bootstrap writes the first configuration. Raft refuses if there is any state.
@@ -197,8 +243,11 @@ func (n *Node) bootstrap(f founders) error {
 	case <-n.ctx.Done():
 		return ErrClosed
 	}
+	if err := n.nodeFile.settle(); err != nil {
+		return err
+	}
 	n.hasState.Store(true)
 	n.standNow() // nobody can be leader yet, so there is no silence to wait for
-	n.logger.Info("founded a cluster", "id", n.cfg.Identity.ClusterID(), "with", f.names())
+	n.logger.Info("founded a cluster", "id", n.nodeFile.founding(), "with", f.names())
 	return nil
 }

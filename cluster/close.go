@@ -4,8 +4,6 @@ import (
 	"context"
 	"net"
 	"time"
-
-	"github.com/hashicorp/raft"
 )
 
 // Close stops the node in good order: it hands leadership over, so that others need not
@@ -23,33 +21,6 @@ func (n *Node) Close(ctx context.Context) error {
 func (n *Node) Abort() error {
 	n.close.Do(func() { n.closed = n.stop(false) })
 	return n.closed
-}
-
-// handOver transfers leadership. This is the only place that does: a transfer that races
-// with a step-down can leave a leader that refuses everything (hashicorp/raft#696), and
-// here the process ends anyway.
-func (n *Node) handOver(ctx context.Context) {
-	if n.raft == nil || n.raft.State() != raft.Leader || n.soleVoter() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, 2*n.cfg.ElectionTimeout)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- n.raft.LeadershipTransfer().Error() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			n.logger.Warn("leadership was not handed over", "error", err)
-		}
-	case <-ctx.Done():
-		n.logger.Warn("leadership was not handed over", "error", ctx.Err())
-	}
-}
-
-// soleVoter: there is nobody to hand over to.
-func (n *Node) soleVoter() bool {
-	others, _ := n.otherVoters()
-	return len(others) == 0
 }
 
 // stop ends everything that was started, the network before raft and raft before its

@@ -39,7 +39,7 @@ func FuzzFrame(f *testing.F) {
 }
 
 func FuzzMessages(f *testing.F) {
-	meta := memberMeta{peerAddr: "a:1", apiAddr: "b:2", version: "v", expect: 3, hasState: true}
+	meta := memberMeta{peerAddr: "a:1", apiAddr: "b:2", version: "v", expect: 3, hasState: true, founding: "id"}
 	who := founders{{"n1", "a:1"}, {"n2", "b:2"}}
 	status := peerStatus{hasState: true, applied: 77, suffrage: suffrageVoter}
 	mark := commitMark{1, 2, 3}
@@ -47,6 +47,8 @@ func FuzzMessages(f *testing.F) {
 	f.Add(who.append(nil))
 	f.Add(status.append(nil))
 	f.Add(mark.append(nil))
+	f.Add(agreement{opAgree, "id", who}.append(nil))
+	f.Add(memberState{status, true, 5, 6, time.Second, "id", "v"}.append(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if m, err := decodeMeta(data); err == nil {
 			if again, err := decodeMeta(m.append(nil)); err != nil || again != m {
@@ -58,6 +60,14 @@ func FuzzMessages(f *testing.F) {
 		}
 		if s, err := decodePeerStatus(data); err == nil && !bytes.Equal(s.append(nil), data) {
 			t.Errorf("%+v", s)
+		}
+		if a, err := decodeAgreement(data); err == nil && !bytes.Equal(a.append(nil), data) {
+			t.Errorf("%+v", a)
+		}
+		if s, err := decodeMemberState(data); err == nil {
+			if again, err := decodeMemberState(s.append(nil)); err != nil || again != s {
+				t.Errorf("%+v became %+v, %v", s, again, err)
+			}
 		}
 		if m, err := decodeCommitMark(data); err == nil && !bytes.Equal(m.append(nil), data) {
 			t.Errorf("%+v", m)

@@ -31,7 +31,8 @@ type Config struct {
 	// is 1. A node that has data ignores it.
 	BootstrapExpect int
 
-	// NonVoter makes a node that replicates and serves but never votes.
+	// NonVoter makes a new node one that replicates and serves but has no vote. What Promote
+	// and Demote say later is kept in the data directory and counts.
 	NonVoter bool
 
 	Identity  *pki.Identity
@@ -82,9 +83,12 @@ type Tuning struct {
 	EnqueueTimeout, VerifyTimeout, RetryFor, DialTimeout, PeerTimeout time.Duration
 
 	// ReconcileInterval is how often a leader compares gossip with the raft configuration
-	// when nothing happens; PromoteLag is how few entries behind a new node may vote.
-	ReconcileInterval time.Duration
-	PromoteLag        uint64
+	// when nothing happens; PromoteLag is how few entries behind a new node may vote, and
+	// StableFor for how long it must have been no further behind. DeadAfter is how long a
+	// voter must be silent before it may be removed, once it has been replaced.
+	ReconcileInterval    time.Duration
+	PromoteLag           uint64
+	StableFor, DeadAfter time.Duration
 
 	GossipInterval, ProbeInterval, ProbeTimeout time.Duration
 }
@@ -129,6 +133,8 @@ func DefaultConfig() Config {
 
 			ReconcileInterval: 10 * time.Second,
 			PromoteLag:        256,
+			StableFor:         5 * time.Second,
+			DeadAfter:         time.Minute,
 
 			GossipInterval: 200 * time.Millisecond,
 			ProbeInterval:  time.Second,

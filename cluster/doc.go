@@ -17,8 +17,10 @@
 //	node, config, errors, status, close   the node, its settings, its end
 //	propose, apply                        a command's way: any node; the leader
 //	readindex, verify                     a read's way: shared questions; the leader's proof
-//	leader, reconcile                     what runs while this node leads
+//	leader, reconcile, autopilot          what runs while this node leads
+//	change, handover, survey              what a person asks of the membership
 //	bootstrap, roster, gossip, nodefile   how a node finds and enters a cluster
+//	founding                              what tells two clusters of one CA apart
 //	peerclient, peerserver, wire, frame, message   nodes' questions to each other
 //	listener, transport                   the port; raft's messages and the gate before them
 //	storage, logstore, compact            what is on disk, and what may go wrong with it

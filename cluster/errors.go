@@ -42,6 +42,10 @@ var (
 	ErrRestoreLost = errors.New("the restore took too long or was disturbed, try again")
 )
 
+// ErrOtherFounding: the other node belongs to another cluster, which was founded under the
+// same certificate authority.
+var ErrOtherFounding = errors.New("node belongs to a cluster that was founded on its own")
+
 // Start errors. Each is wrapped in one line that says what to do.
 var (
 	// ErrInUse: another process has the data directory open.
@@ -83,6 +87,9 @@ var (
 	// ErrWipedVoter: the cluster counts this node as a voter, and its data is gone.
 	// It could vote twice in one term, so it must not come back under the same name.
 	ErrWipedVoter = errors.New("data of a voting member is gone")
+
+	// ErrLostLog: node.json says that this node was part of a cluster, and its log is gone.
+	ErrLostLog = errors.New("log is gone")
 
 	// ErrRemoved: raft stopped, because the node was removed from the cluster.
 	ErrRemoved = errors.New("node was removed from the cluster")

@@ -24,13 +24,16 @@ const (
 type kind uint8
 
 const (
-	askPropose  kind = 1  // payload: fsm.Command; reply: fsm.Result
-	askRead     kind = 2  // reply: index u64
-	askStatus   kind = 3  // reply: peerStatus
-	askAgree    kind = 4  // payload: founders; reply: agreement u8
-	askTerm     kind = 5  // payload: term u64; reply: nothing, if the node has seen no later term
-	tellCommit  kind = 6  // payload: commitMark; no reply
-	askRemove   kind = 7  // payload: name of a node
+	askPropose kind = 1 // payload: fsm.Command; reply: fsm.Result
+	askRead    kind = 2 // reply: index u64
+	askStatus  kind = 3 // reply: peerStatus
+	askAgree   kind = 4 // payload: founders; reply: agreement u8
+	askTerm    kind = 5 // payload: term u64; reply: nothing, if the node has seen no later term
+	tellCommit kind = 6 // payload: commitMark; no reply
+	// 7 was the removal of a node, before askChange.
+	askMember   kind = 8  // reply: memberState
+	askChange   kind = 9  // payload: changeOp u8, name of a node; reply: what was done, or replyDenied
+	askVote     kind = 10 // payload: u8, 0 if the node shall want no vote from now on
 	askLogEnd   kind = 16 // reply: LogEnd
 	askReport   kind = 20 // reply: what Node.OnReport makes
 	askMakeRoom kind = 21 // like askPropose, whatever the leader's disk has left
@@ -42,6 +45,7 @@ const (
 	replyTooLarge  kind = 132
 	replyInvalid   kind = 133
 	replyNoQuorum  kind = 134
+	replyDenied    kind = 135 // payload: code u8, text
 	replyDiskFull  kind = 140 // surely not proposed
 )
 

@@ -23,6 +23,9 @@ const (
 	// long partition neither side remembers the other.
 	rejoinEvery = 30 * time.Second
 
+	// tellWait is hardly a wait: the news is on its way in any case.
+	tellWait = 10 * time.Millisecond
+
 	// leaveWait bounds the goodbye to other members.
 	leaveWait = time.Second
 )
@@ -44,7 +47,7 @@ func (n *Node) startGossip() error {
 func (n *Node) gossipConfig() (*memberlist.Config, error) {
 	cfg := memberlist.DefaultLANConfig()
 	cfg.Name = n.cfg.Name
-	cfg.Delegate, cfg.Events, cfg.Conflict = n.roster, n.roster, n.roster
+	cfg.Delegate, cfg.Events, cfg.Alive, cfg.Conflict = n.roster, n.roster, n.roster, n.roster
 	cfg.Logger = n.logger.Named("gossip").StandardLogger(&hclog.StandardLoggerOptions{InferLevels: true})
 
 	// Holding the key is full trust in gossip, which is why gossip decides nothing.
@@ -146,7 +149,7 @@ func (n *Node) lostAddrs() (lost []string, others int) {
 // tellGossip spreads this node's description after it changed.
 func (n *Node) tellGossip(ctx context.Context) {
 	if ctx.Err() == nil {
-		if err := n.gossip.UpdateNode(leaveWait); err != nil {
+		if err := n.gossip.UpdateNode(tellWait); err != nil {
 			n.logger.Debug("other members may learn late that this node has changed", "error", err)
 		}
 	}

@@ -100,6 +100,9 @@ func (n *Node) barrier() error {
 			if err == nil || n.raft.State() != raft.Leader || errors.Is(err, raft.ErrLeadershipLost) {
 				return err
 			}
+			if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+				n.noteTransfer() // nobody may ever propose anything to a leader that serves nobody
+			}
 		case <-n.ctx.Done():
 			return ErrClosed
 		}

@@ -19,8 +19,16 @@ import (
 
 // One TCP port serves raft and forwarding; ALPN says which one a connection is for.
 const (
-	protoRaft = "kontiki-raft/1"
-	protoPeer = "kontiki-peer/1"
+	protoRaft = "kontiki-raft/2"
+	protoPeer = "kontiki-peer/2"
+
+	// Without greetings, see founding.go.
+	protoRaft1 = "kontiki-raft/1"
+	protoPeer1 = "kontiki-peer/1"
+
+	// repeatWarning is how often the same peer's refusal is worth a line in the log.
+	repeatWarning = time.Minute
+	maxWarned     = 64
 
 	// maxHandshakes bounds what strangers can make a node do at once, handshakeTimeout for how long.
 	maxHandshakes    = 128
@@ -32,6 +40,7 @@ type listener struct {
 	tcp       *net.TCPListener
 	advertise peerAddr
 	identity  *pki.Identity
+	founding  foundings
 	logger    hclog.Logger
 	serve     func(conn net.Conn, peer string)
 	lost      func(peer string) // a raft connection from peer has ended
@@ -40,10 +49,17 @@ type listener struct {
 	done      chan struct{}
 	wg        sync.WaitGroup
 
-	mu    sync.Mutex
-	shut  bool                  // guarded by mu
-	conns map[net.Conn]struct{} // guarded by mu; accepted and dialed, to be closed at the end
+	mu     sync.Mutex
+	shut   bool                 // guarded by mu
+	conns  map[net.Conn]string  // guarded by mu; accepted and dialed, and the other end's founding
+	warned map[string]time.Time // guarded by mu; when a peer's refusal was logged
 }
+
+var (
+	errOwnName    = errors.New("it has this node's own name: names must be unique")
+	errProtocol   = errors.New("it speaks neither raft nor forwarding")
+	errNotEntered = errors.New("one of the two nodes has not entered a cluster yet")
+)
 
 var _ raft.StreamLayer = (*listener)(nil)
 
@@ -70,7 +86,8 @@ func listen(cfg *Config) (*listener, error) {
 		logger:    cfg.Logger.Named("peer"),
 		raftConns: make(chan net.Conn),
 		done:      make(chan struct{}),
-		conns:     make(map[net.Conn]struct{}),
+		conns:     make(map[net.Conn]string),
+		warned:    make(map[string]time.Time),
 	}, nil
 }
 
@@ -137,46 +154,98 @@ func (l *listener) pause(d time.Duration) bool {
 // admit authenticates a peer and hands the connection to whom it is for.
 func (l *listener) admit(raw *net.TCPConn, release func()) {
 	setUserTimeout(raw)
+	known := append(l.founding.protocols(true), l.founding.protocols(false)...)
 	var offer offered
-	conn := tls.Server(raw, offer.listen(l.identity.PeerServer(protoRaft, protoPeer)))
+	conn := tls.Server(raw, offer.listen(l.identity.PeerServer(known...)))
 	if !l.track(conn) {
 		release()
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
-	err := conn.HandshakeContext(ctx)
-	cancel()
+	peer, protocol, err := l.shake(conn)
 	release()
 	if err != nil {
-		if !errors.Is(err, io.EOF) { // someone who only looked whether the port is open
-			l.logger.Warn("refused a peer", "from", raw.RemoteAddr(), "error", offer.explain(err, protoRaft, protoPeer))
+		if !errors.Is(err, io.EOF) && l.worthWarning(peer) { // EOF: someone only looked whether the port is open
+			l.logger.Warn("refused a peer", "name", peer, "from", raw.RemoteAddr(), "error", offer.explain(err, known...))
 		}
 		l.drop(conn)
 		return
 	}
-	state := conn.ConnectionState()
-	peer, _ := pki.NodeName(state) // verified in the handshake
-	if peer == l.identity.Name {
-		l.logger.Error("refused a peer that has this node's own name: names must be unique", "from", raw.RemoteAddr(), "name", peer)
-		l.drop(conn)
-		return
+	l.route(&trackedConn{Conn: conn, listener: l, peer: peer}, protocol, peer)
+}
+
+// shake finds out who has called and for what, and whether they may.
+func (l *listener) shake(conn *tls.Conn) (peer, protocol string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return "", "", err
 	}
-	l.route(&trackedConn{Conn: conn, listener: l, peer: peer}, state.NegotiatedProtocol, peer)
+	state := conn.ConnectionState()
+	peer, _ = pki.NodeName(state) // verified in the handshake
+	protocol = state.NegotiatedProtocol
+	if peer == l.identity.Name {
+		return peer, protocol, errOwnName
+	}
+	if protocol == "" {
+		return peer, protocol, errProtocol
+	}
+	theirs, err := l.greet(conn, protocol, false)
+	if err == nil {
+		err = l.know(conn, protocol, theirs)
+	}
+	return peer, protocol, err
+}
+
+// know notes the other end's founding, and looks again: this node's own may have come meanwhile.
+func (l *listener) know(conn net.Conn, protocol, theirs string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, tracked := l.conns[conn]; !tracked {
+		return net.ErrClosed
+	}
+	l.conns[conn] = theirs
+	return l.related(protocol, theirs)
+}
+
+// dropOthers cuts the connections to nodes that have not said to be of founding id.
+func (l *listener) dropOthers(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for conn, theirs := range l.conns {
+		if theirs != id {
+			conn.(*tls.Conn).NetConn().Close()
+		}
+	}
+}
+
+// worthWarning says whether to log that a peer was refused: one of another founding, or
+// that has not entered yet, tries again all the time.
+func (l *listener) worthWarning(peer string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if peer == "" {
+		return true // a stranger
+	}
+	if len(l.warned) >= maxWarned {
+		clear(l.warned)
+	}
+	if time.Since(l.warned[peer]) < repeatWarning {
+		return false
+	}
+	l.warned[peer] = time.Now()
+	return true
 }
 
 func (l *listener) route(conn net.Conn, protocol, peer string) {
 	switch protocol {
-	case protoRaft:
+	case protoRaft, protoRaft1:
 		select {
 		case l.raftConns <- conn:
 		case <-l.done:
 			conn.Close()
 		}
-	case protoPeer:
+	case protoPeer, protoPeer1:
 		l.serve(conn, peer)
-		conn.Close()
-	default:
-		l.logger.Warn("refused a peer that speaks neither raft nor forwarding", "name", peer)
 		conn.Close()
 	}
 }
@@ -218,15 +287,30 @@ func (l *listener) dial(name, addr, protocol string, timeout time.Duration) (net
 		return nil, err
 	}
 	setUserTimeout(raw.(*net.TCPConn))
-	conn := tls.Client(raw, l.identity.PeerClient(name, protocol))
+	config := l.identity.PeerClient(name, protocol)
+	config.NextProtos = l.founding.protocols(isRaft(protocol))
+	conn := tls.Client(raw, config)
 	if !l.track(conn) {
 		return nil, net.ErrClosed
 	}
-	if err := conn.HandshakeContext(ctx); err != nil {
+	if err := l.introduce(ctx, conn); err != nil {
 		l.drop(conn)
 		return nil, fmt.Errorf("node %s at %s: %w", name, addr, protocolMismatch(protocol, err))
 	}
 	return &trackedConn{Conn: conn, listener: l}, nil
+}
+
+// introduce is the dialer's side of shake.
+func (l *listener) introduce(ctx context.Context, conn *tls.Conn) error {
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	protocol := conn.ConnectionState().NegotiatedProtocol
+	theirs, err := l.greet(conn, protocol, true)
+	if err != nil {
+		return err
+	}
+	return l.know(conn, protocol, theirs)
 }
 
 // Close stops listening and cuts every connection, also those that raft has pooled or is
@@ -257,7 +341,7 @@ func (l *listener) track(conn *tls.Conn) bool {
 		conn.NetConn().Close()
 		return false
 	}
-	l.conns[conn] = struct{}{}
+	l.conns[conn] = ""
 	return true
 }
 

@@ -153,14 +153,17 @@ func TestReplaceNode(t *testing.T) {
 	c.WaitVoters(c.WaitLeader(), 3)
 	dead := c.Follower()
 	name := c.Member(dead).Name
-	if err := c.Node(c.WaitLeader()).Remove(testContext(t), name); !errors.Is(err, cluster.ErrStillAlive) {
+	if _, err := c.Node(c.WaitLeader()).Remove(testContext(t), name); !errors.Is(err, cluster.ErrStillAlive) {
 		t.Errorf("removing a running node: %v", err)
 	}
 	c.Crash(dead)
 	through := c.Follower()
-	clustertest.Until(t, func() error { return c.Node(through).Remove(testContext(t), name) })
+	clustertest.Until(t, func() error {
+		_, err := c.Node(through).Remove(testContext(t), name)
+		return err
+	})
 	c.WaitVoters(through, 2)
-	if err := c.Node(through).Remove(testContext(t), name); !errors.Is(err, cluster.ErrUnknownNode) {
+	if _, err := c.Node(through).Remove(testContext(t), name); !errors.Is(err, cluster.ErrUnknownNode) {
 		t.Errorf("removing it again: %v", err)
 	}
 	c.WaitVoters(c.Add(), 3)
@@ -241,7 +244,7 @@ func TestForeignCertificates(t *testing.T) {
 		{"this node's own name", pair(c.Root().IssueNode("n0", nil)), false},
 	} {
 		conn, err := tls.Dial("tcp", c.Node(0).PeerAddr(), &tls.Config{
-			Certificates: []tls.Certificate{test.cert}, InsecureSkipVerify: true, NextProtos: []string{"kontiki-peer/1"},
+			Certificates: []tls.Certificate{test.cert}, InsecureSkipVerify: true, NextProtos: []string{"kontiki-peer/2"},
 		})
 		if err == nil {
 			// The server's refusal arrives with the first read; a welcome peer hears nothing.

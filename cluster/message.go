@@ -3,8 +3,10 @@ package cluster
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 var errMessage = errors.New("malformed message")
@@ -22,6 +24,8 @@ const (
 	suffrageOther = 2
 )
 
+const peerStatusBytes = 10
+
 func (s peerStatus) append(dst []byte) []byte {
 	var state byte
 	if s.hasState {
@@ -32,7 +36,7 @@ func (s peerStatus) append(dst []byte) []byte {
 }
 
 func decodePeerStatus(b []byte) (peerStatus, error) {
-	if len(b) != 10 || b[0] > 1 || b[1] > suffrageOther {
+	if len(b) != peerStatusBytes || b[0] > 1 || b[1] > suffrageOther {
 		return peerStatus{}, errMessage
 	}
 	return peerStatus{hasState: b[0] == 1, suffrage: b[1], applied: binary.BigEndian.Uint64(b[2:])}, nil
@@ -84,6 +88,77 @@ func decodeFounders(b []byte) (founders, error) {
 	return f, r.end()
 }
 
+// agreement is what the first founder asks the others for, or gives back.
+type agreement struct {
+	op       byte
+	founding string // the id that it has drawn
+	founders founders
+}
+
+func (a agreement) append(dst []byte) []byte {
+	return a.founders.append(appendString(append(dst, a.op), a.founding))
+}
+
+func decodeAgreement(b []byte) (agreement, error) {
+	r := messageReader{b: b}
+	a := agreement{op: r.byte(), founding: r.string()}
+	if r.err != nil {
+		return agreement{}, r.err
+	}
+	var err error
+	a.founders, err = decodeFounders(r.b)
+	return a, err
+}
+
+// memberState is what a node tells another about itself, more than peerStatus.
+type memberState struct {
+	peerStatus
+	nonVoter bool // it wants no vote
+	commit   uint64
+	term     uint64
+	contact  time.Duration // since it heard its leader; 0 if it leads, -1 if never
+	founding string
+	version  string // of the program
+}
+
+const noContact = ^uint64(0)
+
+func (s memberState) append(dst []byte) []byte {
+	dst = s.peerStatus.append(dst)
+	contact := noContact
+	if s.contact >= 0 {
+		contact = uint64(s.contact.Milliseconds())
+	}
+	var wish byte
+	if s.nonVoter {
+		wish = 1
+	}
+	dst = append(dst, wish)
+	for _, n := range []uint64{s.commit, s.term, contact} {
+		dst = binary.BigEndian.AppendUint64(dst, n)
+	}
+	return appendString(appendString(dst, s.founding), s.version)
+}
+
+func decodeMemberState(b []byte) (s memberState, err error) {
+	r := messageReader{b: b}
+	if s.peerStatus, err = decodePeerStatus(r.take(peerStatusBytes)); err != nil {
+		return memberState{}, err
+	}
+	s.nonVoter = r.byte() == 1
+	s.commit, s.term = r.uint64(), r.uint64()
+	s.contact = -1
+	if contact := r.uint64(); contact <= maxContact {
+		s.contact = time.Duration(contact) * time.Millisecond
+	}
+	s.founding, s.version = r.string(), r.string()
+	// A later version may append fields.
+	return s, r.err
+}
+
+// maxContact bounds what is taken for a duration.
+const maxContact = uint64(math.MaxInt64 / int64(time.Millisecond))
+
 func appendString(dst []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint16(dst, uint16(len(s))), s...)
 }
@@ -104,7 +179,8 @@ func (r *messageReader) take(n int) []byte {
 	return taken
 }
 
-func (r *messageReader) byte() byte { return r.take(1)[0] }
+func (r *messageReader) byte() byte     { return r.take(1)[0] }
+func (r *messageReader) uint64() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
 func (r *messageReader) string() string {
 	n := int(binary.BigEndian.Uint16(r.take(2)))
 	if n > len(r.b) {

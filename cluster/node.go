@@ -37,10 +37,12 @@ type Node struct {
 	gossip     *memberlist.Memberlist
 	gossipAddr string
 	roster     *roster
+	foundings  foundings
 	peers      *peers
 
 	ids       *proposalIDs
 	inflight  *semaphore
+	changing  *semaphore // of 1: who changes the raft configuration
 	transfer  transferWatch
 	office    presidencies
 	confirmed shared // the leader's read index
@@ -91,6 +93,7 @@ func newNode(cfg Config, machine *fsm.FSM) *Node {
 		machine:      machine,
 		ids:          newProposalIDs(),
 		inflight:     newSemaphore(max(cfg.MaxInflightBytes, cfg.MaxCommandBytes)),
+		changing:     newSemaphore(1),
 		firstCatchUp: make(chan struct{}),
 		applied:      make(chan struct{}, 1),
 		lost:         make(chan string, 1),
@@ -99,7 +102,7 @@ func newNode(cfg Config, machine *fsm.FSM) *Node {
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.office.functions = append([]func(context.Context){n.reconcileLoop, n.commitLoop}, cfg.OnLeader...)
 	n.confirmed.ask, n.asked.ask = n.confirmIndex, n.askLeader
-	n.roster = &roster{logger: n.logger.Named("gossip"), meta: n.meta, members: make(map[string]member), onEvent: func() {
+	n.roster = &roster{logger: n.logger.Named("gossip"), meta: n.meta, members: make(map[string]member), strangers: make(map[string]string), onEvent: func() {
 		n.members.Broadcast()
 		n.changed.Broadcast()
 	}}
@@ -114,7 +117,8 @@ func (n *Node) meta() memberMeta {
 		version:  n.cfg.Version,
 		expect:   n.cfg.expect(),
 		hasState: n.hasState.Load(),
-		nonVoter: n.cfg.NonVoter,
+		nonVoter: n.nodeFile.nonVoter(),
+		founding: n.nodeFile.settled(),
 	}
 }
 
@@ -133,14 +137,19 @@ func (n *Node) openStorage() (err error) {
 	}
 	state, err := n.storage.hasState()
 	n.hasState.Store(state)
-	return err
+	if err != nil {
+		return err
+	}
+	n.foundings = n.nodeFile.foundings(n.cfg.Identity.ClusterID())
+	return n.nodeFile.complete(state, n.cfg.NonVoter)
 }
 
 func (n *Node) openPort() (err error) {
 	if n.listener, err = listen(&n.cfg); err != nil {
 		return err
 	}
-	n.listener.serve, n.listener.lost = n.servePeer, n.lostConn
+	n.listener.serve, n.listener.lost, n.listener.founding = n.servePeer, n.lostConn, n.foundings
+	n.roster.founding = n.foundings
 	n.peers = &peers{
 		limit: n.cfg.MaxCommandBytes + frameSlack,
 		wait:  n.cfg.DialTimeout,
@@ -169,8 +178,7 @@ func (n *Node) openRaft() (err error) {
 	if n.hasState.Load() || n.cfg.expect() != 1 {
 		return nil
 	}
-	n.transport.admitted.Store(true)
-	return n.bootstrap(founders{{Name: n.cfg.Name, Addr: string(n.listener.advertise)}})
+	return n.foundAlone()
 }
 
 // newRaft runs raft.NewRaft on a goroutine of its own, because a failing store ends the

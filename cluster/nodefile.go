@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 )
@@ -17,8 +18,8 @@ const nodeFileName = "node.json"
 // reads the older ones. Files from before it was written down have the first.
 const dataFormat = 1
 
-// nodeFile is DATA/node.json: whose data this is, and what this node promised about
-// founding a cluster.
+// nodeFile is DATA/node.json: whose data this is, what this node promised about founding a
+// cluster, and whether it wants a vote.
 type nodeFile struct {
 	path string
 
@@ -27,10 +28,17 @@ type nodeFile struct {
 }
 
 type nodeContents struct {
-	Format   int      `json:"format"`
-	Cluster  string   `json:"cluster"`
-	Name     string   `json:"name"`
+	Format  int    `json:"format"`
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+
+	// Founding is the id of the cluster's founding, see founding.go. While there are
+	// Founders it is a promise: nobody may have founded anything yet.
+	Founding string   `json:"founding,omitempty"`
 	Founders founders `json:"founders,omitempty"`
+
+	// NonVoter is nil in data that was written before it was kept here.
+	NonVoter *bool `json:"nonVoter,omitempty"`
 }
 
 // openNodeFile reads node.json, or writes it in a new data directory. Data of another
@@ -66,17 +74,111 @@ func (f *nodeFile) founders() founders {
 	return f.contents.Founders
 }
 
-// agree promises to found a cluster with these and no others, durably: after a restart
-// with no log, the promise tells this node from one that lost its log. It says whether
-// the promise holds.
-func (f *nodeFile) agree(with founders) (bool, error) {
+// founding returns the id of this node's cluster, even if it is only promised; empty if none.
+func (f *nodeFile) founding() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.contents.Founding
+}
+
+// settled is founding without promises: the cluster that this node belongs to for good.
+func (f *nodeFile) settled() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.contents.Founders != nil {
-		return slices.Equal(f.contents.Founders, with), nil
+		return ""
+	}
+	return f.contents.Founding
+}
+
+// foundings is what a listener tells others of this file.
+func (f *nodeFile) foundings(cluster string) foundings {
+	return foundings{first: firstFounding(cluster), promised: f.founding, settled: f.settled}
+}
+
+// nonVoter says whether this node wants no vote.
+func (f *nodeFile) nonVoter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.contents.NonVoter != nil && *f.contents.NonVoter
+}
+
+// complete brings data of older programs up to date: what the file does not say follows
+// from whether there is a log, and from the command line.
+func (f *nodeFile) complete(hasState, nonVoter bool) error {
+	return f.change(func(c *nodeContents) {
+		if c.Founding == "" && (hasState || c.Founders != nil) {
+			c.Founding = firstFounding(c.Cluster)
+		}
+		if hasState {
+			c.Founders = nil
+		}
+		if c.NonVoter == nil {
+			c.NonVoter = &nonVoter
+		}
+	})
+}
+
+// settle ends the promise to found: this node has data of that cluster. From here on an
+// empty log under this file means that it was lost.
+func (f *nodeFile) settle() error {
+	return f.change(func(c *nodeContents) { c.Founders = nil })
+}
+
+// adopt makes this node one of the cluster that was founded under id.
+func (f *nodeFile) adopt(id string) error {
+	return f.change(func(c *nodeContents) { c.Founding = id })
+}
+
+// want notes whether this node wants a vote.
+func (f *nodeFile) want(vote bool) error {
+	return f.change(func(c *nodeContents) { nonVoter := !vote; c.NonVoter = &nonVoter })
+}
+
+func (f *nodeFile) change(edit func(*nodeContents)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	contents := f.contents
+	edit(&contents)
+	if reflect.DeepEqual(contents, f.contents) {
+		return nil
+	}
+	return f.writeLocked(contents)
+}
+
+// propose is the first founder's promise. It draws the id; asked again for the same set, it
+// keeps it. It returns an empty id if an earlier promise stands in the way.
+func (f *nodeFile) propose(with founders) (id string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.contents.Founders != nil && slices.Equal(f.contents.Founders, with):
+		return f.contents.Founding, nil
+	case f.contents.Founders != nil || f.contents.Founding != "":
+		return "", nil
 	}
 	contents := f.contents
-	contents.Founders = with
+	contents.Founders, contents.Founding = with, newFounding()
+	return contents.Founding, f.writeLocked(contents)
+}
+
+// agree promises the first founder to found a cluster with these and no others under this
+// id, durably: after a restart with no log, the promise tells this node from one that lost
+// its log. It says whether the promise holds. Asked again with another id, it follows: the
+// first founder has lost its own promise, and nobody else founds with it.
+func (f *nodeFile) agree(with founders, id string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.contents.Founders == nil && f.contents.Founding != "":
+		return false, nil
+	case f.contents.Founders != nil && !slices.Equal(f.contents.Founders, with):
+		return false, nil
+	case f.contents.Founders != nil && f.contents.Founding == id:
+		return true, nil
+	}
+	contents := f.contents
+	contents.Founders, contents.Founding = with, id
 	return true, f.writeLocked(contents)
 }
 
@@ -84,11 +186,11 @@ func (f *nodeFile) agree(with founders) (bool, error) {
 func (f *nodeFile) release(from founders) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !slices.Equal(f.contents.Founders, from) {
+	if f.contents.Founders == nil || !slices.Equal(f.contents.Founders, from) {
 		return nil
 	}
 	contents := f.contents
-	contents.Founders = nil
+	contents.Founders, contents.Founding = nil, ""
 	return f.writeLocked(contents)
 }
 

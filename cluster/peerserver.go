@@ -55,13 +55,17 @@ func (n *Node) answer(ctx context.Context, peer string, f frame) (kind, []byte) 
 	case askStatus:
 		return replyOK, n.peerStatusFor(peer).append(nil)
 	case askAgree:
-		return n.answerAgree(f.payload)
-	case askRemove:
-		return n.answerRemove(ctx, string(f.payload)), nil
-	case askReport:
-		return replyOK, n.ownReport()
+		return n.answerAgree(peer, f.payload)
 	case askTerm:
 		return n.answerTerm(f.payload), nil
+	case askMember:
+		return replyOK, n.memberStateFor(peer).append(nil)
+	case askChange:
+		return n.answerChange(ctx, f.payload)
+	case askVote:
+		return n.answerVote(f.payload), nil
+	case askReport:
+		return replyOK, n.ownReport()
 	case askLogEnd:
 		return replyOK, n.logEnd().append(nil)
 	}
@@ -104,7 +108,8 @@ func (n *Node) answerRead(ctx context.Context) (kind, []byte) {
 
 // peerStatusFor is this node's status as told to peer.
 func (n *Node) peerStatusFor(peer string) peerStatus {
-	s := peerStatus{hasState: n.hasState.Load(), applied: n.machine.Index()}
+	// A founder's first entry may be here before enterLoop has looked.
+	s := peerStatus{hasState: n.hasState.Load() || n.raft.LastIndex() > 0, applied: n.machine.Index()}
 	for _, server := range n.servers() {
 		if server.ID != raft.ServerID(peer) {
 			continue

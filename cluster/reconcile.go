@@ -7,13 +7,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// reconcileLoop brings the raft configuration in line with the members that gossip shows.
-// Gossip proposes, the leader disposes: it adds and moves nodes, one change at a time, and
-// never removes one, as silence in gossip may be no more than a blocked UDP port.
+// reconcileLoop brings the raft configuration in line with the members there are. Gossip
+// proposes, the leader disposes: it asks each of them over TCP before it adds, moves or
+// promotes it, and before it takes it for dead (see autopilot). One change at a time.
 func (n *Node) reconcileLoop(ctx context.Context) {
+	pilot := newAutopilot()
 	for {
 		changed := n.members.C()
-		pending := n.reconcile(ctx)
+		pending := n.reconcile(ctx, pilot)
 		pause := backoff{next: n.cfg.ReconcileInterval}
 		if pending {
 			// Somebody is catching up.
@@ -28,23 +29,58 @@ func (n *Node) reconcileLoop(ctx context.Context) {
 }
 
 // reconcile goes through all members once and says whether one is on its way to a vote.
-func (n *Node) reconcile(ctx context.Context) (pending bool) {
-	for _, m := range n.roster.list() {
+func (n *Node) reconcile(ctx context.Context, pilot *autopilot) (pending bool) {
+	// A person's change waits, and is seen by the questions below.
+	if n.changing.acquire(ctx, 1) != nil {
+		return false
+	}
+	defer n.changing.release(1)
+	members := n.roster.list()
+	states := n.askMembers(ctx, n.cfg.VerifyTimeout, n.peerAddrs(members))
+	for _, m := range members {
 		if !m.alive || m.peerAddr == "" || ctx.Err() != nil {
 			continue
 		}
-		waiting, err := n.reconcileMember(ctx, m)
-		if err != nil {
+		state, answered := states[m.name]
+		if !answered {
+			// It may be starting, or may not be what it says.
+			_, known := n.server(raft.ServerID(m.name))
+			pending = pending || !known
+			continue
+		}
+		waiting, err := n.reconcileMember(ctx, pilot, m, state)
+		if err != nil && ctx.Err() == nil {
 			n.logger.Warn("cannot change the configuration", "name", m.name, "error", err)
 		}
 		pending = pending || waiting || err != nil
 	}
+	if err := n.removeDead(ctx, pilot, states); err != nil && ctx.Err() == nil {
+		n.logger.Warn("cannot remove a dead node", "error", err)
+	}
 	return pending
 }
 
-func (n *Node) reconcileMember(ctx context.Context, m member) (pending bool, err error) {
+// peerAddrs is where to ask these members and all nodes of the configuration.
+func (n *Node) peerAddrs(members []member) map[string]string {
+	addrs := make(map[string]string)
+	for _, server := range n.servers() {
+		addrs[string(server.ID)] = string(server.Address)
+	}
+	for _, m := range members {
+		if m.peerAddr != "" {
+			addrs[m.name] = m.peerAddr
+		}
+	}
+	return addrs
+}
+
+func (n *Node) reconcileMember(ctx context.Context, pilot *autopilot, m member, state memberState) (pending bool, err error) {
 	id, addr := raft.ServerID(m.name), raft.ServerAddress(m.peerAddr)
 	server, known := n.server(id)
+	if other, taken := n.serverAt(addr); taken && other != id && (!known || server.Address != addr) {
+		n.logger.Warn("a node has the address of another one: if its machine replaces that one, run kontiki members remove", "name", m.name, "addr", addr, "remove", other)
+		return false, nil
+	}
 	switch {
 	case !known:
 		n.logger.Info("adding a node", "name", m.name, "addr", m.peerAddr)
@@ -55,26 +91,19 @@ func (n *Node) reconcileMember(ctx context.Context, m member) (pending bool, err
 	case server.Address != addr:
 		n.logger.Info("a node has moved", "name", m.name, "from", server.Address, "to", addr)
 		return true, n.configure(ctx, n.raft.AddNonvoter, id, addr)
-	case server.Suffrage == raft.Voter || m.nonVoter:
+	case server.Suffrage == raft.Voter || state.nonVoter || m.nonVoter:
 		return false, nil
-	case !n.caughtUp(ctx, m):
+	case !pilot.stable(m.name, n.caughtUp(state), time.Now(), n.cfg.StableFor):
 		return true, nil
 	}
 	n.logger.Info("a node has caught up and may vote", "name", m.name)
 	return false, n.configure(ctx, n.raft.AddVoter, id, addr)
 }
 
-// caughtUp says whether a member answers and has applied almost all. A voter that is far
-// behind would count towards the majority and hold up every commit that needs it.
-func (n *Node) caughtUp(ctx context.Context, m member) bool {
-	ctx, cancel := context.WithTimeout(ctx, n.cfg.VerifyTimeout)
-	defer cancel()
-	reply, err := n.exchange(ctx, m.name, m.peerAddr, askStatus, nil)
-	if err != nil {
-		return false
-	}
-	status, err := decodePeerStatus(reply.payload)
-	return err == nil && status.hasState && status.applied+n.cfg.PromoteLag >= n.machine.Index()
+// caughtUp says whether a node has applied almost all. A voter that is far behind would
+// count towards the majority and hold up every commit that needs it.
+func (n *Node) caughtUp(state memberState) bool {
+	return state.hasState && state.applied+n.cfg.PromoteLag >= n.machine.Index()
 }
 
 type configChange func(raft.ServerID, raft.ServerAddress, uint64, time.Duration) raft.IndexFuture
@@ -107,4 +136,14 @@ func (n *Node) server(id raft.ServerID) (raft.Server, bool) {
 		}
 	}
 	return raft.Server{}, false
+}
+
+// serverAt returns which node the configuration has at addr.
+func (n *Node) serverAt(addr raft.ServerAddress) (raft.ServerID, bool) {
+	for _, server := range n.servers() {
+		if server.Address == addr {
+			return server.ID, true
+		}
+	}
+	return "", false
 }

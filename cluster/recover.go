@@ -25,8 +25,9 @@ type Recovery struct {
 	Servers []raft.Server // of the last configuration that it knows
 	Peers   []PeerLog     // what the others of them say, in order of name
 
-	cfg     Config
-	storage *storage
+	cfg      Config
+	storage  *storage
+	nodeFile *nodeFile
 }
 
 // LogEnd is the last entry of a log. Of two, the one with the later term is newer, then the
@@ -69,7 +70,10 @@ func OpenRecovery(ctx context.Context, cfg Config) (*Recovery, error) {
 		return nil, err
 	}
 	r := &Recovery{Name: cfg.Name, cfg: cfg, storage: s}
-	if _, err = openNodeFile(cfg.DataDir, cfg.Identity.ClusterID(), cfg.Name); err == nil {
+	if r.nodeFile, err = openNodeFile(cfg.DataDir, cfg.Identity.ClusterID(), cfg.Name); err == nil {
+		err = r.nodeFile.complete(true, cfg.NonVoter)
+	}
+	if err == nil {
 		r.Servers, r.Last, err = s.lastKnown()
 	}
 	if err == nil && !slices.ContainsFunc(r.Servers, func(server raft.Server) bool { return string(server.ID) == cfg.Name }) {
@@ -107,7 +111,7 @@ func (s *storage) lastKnown() (servers []raft.Server, end LogEnd, err error) {
 // askPeers asks all other servers of the configuration for the end of their log.
 func (r *Recovery) askPeers(ctx context.Context) error {
 	l := &listener{identity: r.cfg.Identity, logger: r.cfg.Logger, done: make(chan struct{})}
-	l.conns = make(map[net.Conn]struct{})
+	l.conns, l.founding = make(map[net.Conn]string), r.nodeFile.foundings(r.cfg.Identity.ClusterID())
 	p := &peers{limit: r.cfg.MaxCommandBytes + frameSlack, wait: r.cfg.DialTimeout, links: make(map[linkKey]*link)}
 	p.dial = func(name, addr string, timeout time.Duration) (net.Conn, error) {
 		return l.dial(name, addr, protoPeer, timeout)
@@ -159,7 +163,8 @@ func (r *Recovery) Refusal() error {
 	return nil
 }
 
-// Run makes this node the only member of its cluster, with all that is in its log. The
+// Run makes this node the only member of its cluster, with all that is in its log. It is a
+// founding of its own from then on, so that members of before cannot go on beside it. The
 // files of before stay as a copy, whose path it returns. It can be run again if it fails.
 func (r *Recovery) Run() (saved string, err error) {
 	dir := filepath.Join(r.cfg.DataDir, "raft")
@@ -182,7 +187,7 @@ func (r *Recovery) Run() (saved string, err error) {
 	if err != nil {
 		return saved, fmt.Errorf("cannot recover, the old files are in %s: %w", saved, err)
 	}
-	return saved, nil
+	return saved, errors.Join(r.nodeFile.adopt(newFounding()), r.nodeFile.want(true))
 }
 
 // Close lets go of the data directory.

@@ -23,6 +23,7 @@ type memberMeta struct {
 	peerAddr, apiAddr, version string
 	expect                     int
 	hasState, nonVoter         bool
+	founding                   string // once it is settled, see founding.go
 }
 
 const (
@@ -40,7 +41,7 @@ func (m memberMeta) append(dst []byte) []byte {
 		flags |= metaNonVoter
 	}
 	dst = append(dst, metaVersion, flags, byte(m.expect))
-	for _, s := range []string{m.peerAddr, m.apiAddr, m.version} {
+	for _, s := range []string{m.peerAddr, m.apiAddr, m.version, m.founding} {
 		dst = appendString(dst, s)
 	}
 	return dst
@@ -60,6 +61,9 @@ func decodeMeta(b []byte) (memberMeta, error) {
 		apiAddr:  r.string(),
 		version:  r.string(),
 	}
+	if r.err == nil && len(r.b) > 0 { // the first version ended here
+		m.founding = r.string()
+	}
 	// A later version may append fields.
 	return m, r.err
 }
@@ -71,28 +75,73 @@ type roster struct {
 	meta    func() memberMeta // of this node
 	onEvent func()
 
-	mu      sync.Mutex
-	members map[string]member // guarded by mu
+	founding foundings
+
+	mu        sync.Mutex
+	members   map[string]member // guarded by mu
+	strangers map[string]string // guarded by mu; members of other foundings that were logged
 }
 
 var (
 	_ memberlist.Delegate         = (*roster)(nil)
 	_ memberlist.EventDelegate    = (*roster)(nil)
+	_ memberlist.AliveDelegate    = (*roster)(nil)
 	_ memberlist.ConflictDelegate = (*roster)(nil)
 )
 
-// list returns all members, by name.
+// list returns all members of this cluster, by name; all of any, before this node has entered one.
 func (r *roster) list() []member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.SortedFunc(maps.Values(r.members), func(a, b member) int { return strings.Compare(a.name, b.name) })
+	ours := slices.DeleteFunc(slices.Collect(maps.Values(r.members)), r.isStranger)
+	slices.SortFunc(ours, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	return ours
 }
 
 func (r *roster) get(name string) (member, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, ok := r.members[name]
-	return m, ok
+	return m, ok && !r.isStranger(m)
+}
+
+func (r *roster) isStranger(m member) bool {
+	ours := r.founding.settled()
+	return ours != "" && m.founding != "" && m.founding != ours
+}
+
+// NotifyAlive implements memberlist.AliveDelegate: what a member of another founding says is
+// ignored, lest it takes the place of one of ours that has its name. One that was let in
+// before it had a founding may tell of it.
+func (r *roster) NotifyAlive(node *memberlist.Node) error {
+	meta, err := r.decode(node.Meta)
+	if err != nil {
+		return nil // note logs it
+	}
+	m := member{name: node.Name, memberMeta: meta}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.isStranger(m) {
+		return nil
+	}
+	if r.strangers[m.name] != m.founding && len(r.strangers) < maxWarned {
+		r.strangers[m.name] = m.founding
+		r.logger.Error("a node gossips that belongs to a cluster of the same certificate authority, but founded on its own: if it should be part of this one, stop it, empty its data directory, and start it with --join",
+			"name", m.name, "addr", node.Address(), "founding", m.founding, "ours", r.founding.settled())
+	}
+	if known, ok := r.members[m.name]; ok && known.founding == "" && known.gossipAddr == node.Address() {
+		return nil
+	}
+	return ErrOtherFounding
+}
+
+// decode reads a member's description. Who has data and says no founding knows none yet.
+func (r *roster) decode(data []byte) (memberMeta, error) {
+	meta, err := decodeMeta(data)
+	if err == nil && meta.hasState && meta.founding == "" {
+		meta.founding = r.founding.first
+	}
+	return meta, err
 }
 
 // NotifyJoin implements memberlist.EventDelegate.
@@ -106,7 +155,7 @@ func (r *roster) NotifyUpdate(node *memberlist.Node) { r.note(node, true) }
 func (r *roster) NotifyLeave(node *memberlist.Node) { r.note(node, false) }
 
 func (r *roster) note(node *memberlist.Node, alive bool) {
-	meta, err := decodeMeta(node.Meta)
+	meta, err := r.decode(node.Meta)
 	if err != nil {
 		r.logger.Error("a member's description cannot be read", "name", node.Name, "error", err)
 		return

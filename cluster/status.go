@@ -6,16 +6,23 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Member is a node as this one sees it.
+// Member is a node as this one sees it. Its JSON is what the API and the commands show.
 type Member struct {
-	Name       string
-	Role       Role
-	Leader     bool
-	Alive      bool // as gossip sees it
-	PeerAddr   string
-	GossipAddr string
-	APIAddr    string
-	Version    string
+	Name       string `json:"name"`
+	Role       Role   `json:"role"`
+	Leader     bool   `json:"leader"`
+	Alive      bool   `json:"alive"` // as gossip sees it
+	PeerAddr   string `json:"peerAddr"`
+	GossipAddr string `json:"gossipAddr"`
+	APIAddr    string `json:"apiAddr"`
+	Version    string `json:"version"`
+
+	// From Survey only.
+	Reachable   bool   `json:"reachable"`         // it answered; what follows is its answer
+	Applied     uint64 `json:"appliedIndex"`      // seen by its readers
+	Lag         uint64 `json:"lag"`               // behind what any member knows to be committed
+	LastContact int64  `json:"lastContactMillis"` // since it heard the leader; 0 on the leader, -1 for never
+	WantsVote   bool   `json:"wantsVote"`
 }
 
 // Role is a node's place in the raft configuration.
@@ -87,7 +94,7 @@ func (n *Node) Leader() (name, apiAddr string, ok bool) {
 	return string(id), m.apiAddr, true
 }
 
-// Members returns all nodes that gossip or the raft configuration knows, by name.
+// Members returns the nodes of the raft configuration and those that gossip shows alive, by name.
 func (n *Node) Members() []Member {
 	leader := n.leaderID()
 	roles := make(map[string]raft.Server)
@@ -96,6 +103,9 @@ func (n *Node) Members() []Member {
 	}
 	var members []Member
 	for _, m := range n.roster.list() {
+		if _, known := roles[m.name]; !known && !m.alive {
+			continue // removed, or gone before it was added
+		}
 		members = append(members, Member{
 			Name: m.name, Role: role(roles, m.name), Leader: m.name == string(leader), Alive: m.alive,
 			PeerAddr: m.peerAddr, GossipAddr: m.gossipAddr, APIAddr: m.apiAddr, Version: m.version,

@@ -129,7 +129,7 @@ func Tuning() cluster.Tuning {
 	tuning.StartTimeout = ms(200)
 	tuning.VerifyTimeout, tuning.DialTimeout = ms(1000), ms(500)
 	tuning.EnqueueTimeout = ms(2000)
-	tuning.ReconcileInterval = ms(500)
+	tuning.ReconcileInterval, tuning.StableFor = ms(500), ms(100)
 	tuning.GossipInterval, tuning.ProbeInterval, tuning.ProbeTimeout = ms(20), ms(200), ms(100)
 	return tuning
 }
@@ -197,6 +197,9 @@ func (c *Cluster) FSM(i int) *fsm.FSM { return c.members[i].FSM }
 
 // Member returns node i with its name and directory.
 func (c *Cluster) Member(i int) *Member { return c.members[i] }
+
+// Members returns all nodes, also those that are down.
+func (c *Cluster) Members() []*Member { return c.members }
 
 // Root is the cluster's certificate authority.
 func (c *Cluster) Root() *pki.Cluster { return c.root }
