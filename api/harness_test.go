@@ -88,9 +88,19 @@ type alone struct{}
 
 func (alone) Ready(context.Context) error    { return nil }
 func (alone) Leader() (string, string, bool) { return "test", "localhost:6443", true }
-func (alone) Members() []cluster.Member      { return []cluster.Member{{Name: "test"}} }
 func (alone) Status() cluster.Status {
 	return cluster.Status{Name: "test", State: "Leader", Leader: "test", Term: 1}
+}
+func (alone) Survey(context.Context) []cluster.Member {
+	return []cluster.Member{{Name: "test"}}
+}
+
+// No test of this package changes the membership.
+func (alone) Remove(context.Context, string) (string, error)  { return "", cluster.ErrNoLeader }
+func (alone) Promote(context.Context, string) (string, error) { return "", cluster.ErrNoLeader }
+func (alone) Demote(context.Context, string) (string, error)  { return "", cluster.ErrNoLeader }
+func (alone) TransferLeadership(context.Context, string) (string, error) {
+	return "", cluster.ErrNoLeader
 }
 
 func (alone) Backup() cluster.Backup { return cluster.Backup{} }

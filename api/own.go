@@ -23,10 +23,14 @@ type own func(w http.ResponseWriter, r *http.Request) (any, error)
 // ownEndpoints is the table of them: path below ownPrefix, method, function.
 func (s *Server) ownEndpoints() map[string]map[string]own {
 	return map[string]map[string]own{
-		"/members":  {http.MethodGet: s.listMembers},
-		"/digest":   {http.MethodGet: s.digest},
-		"/status":   {http.MethodGet: s.readStatus},
-		"/snapshot": {http.MethodGet: s.saveSnapshot, http.MethodPost: s.restoreSnapshot},
+		"/digest":                 {http.MethodGet: s.digest},
+		"/status":                 {http.MethodGet: s.readStatus},
+		"/snapshot":               {http.MethodGet: s.saveSnapshot, http.MethodPost: s.restoreSnapshot},
+		"/members":                {http.MethodGet: s.listMembers},
+		"/members/{name}":         {http.MethodDelete: s.removeMember},
+		"/members/{name}/promote": {http.MethodPost: s.promoteMember},
+		"/members/{name}/demote":  {http.MethodPost: s.demoteMember},
+		"/transfer-leadership":    {http.MethodPost: s.transferLeadership},
 	}
 }
 

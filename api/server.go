@@ -38,14 +38,19 @@ const (
 	headerTimeout = 32 * time.Second
 )
 
-// Node is what the server asks its node beside storing and reading.
+// Node is what the server asks its node beside storing and reading. A change of
+// the membership returns what it has done.
 type Node interface {
 	Ready(ctx context.Context) error
 	Leader() (name, apiAddr string, ok bool)
-	Members() []cluster.Member
 	Status() cluster.Status
 	Backup() cluster.Backup
 	Restore(ctx context.Context, backup io.Reader) (cluster.Restored, error)
+	Survey(ctx context.Context) []cluster.Member
+	Remove(ctx context.Context, name string) (string, error)
+	Promote(ctx context.Context, name string) (string, error)
+	Demote(ctx context.Context, name string) (string, error)
+	TransferLeadership(ctx context.Context, to string) (string, error)
 }
 
 // Config is what a server is made of.

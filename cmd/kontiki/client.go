@@ -54,9 +54,18 @@ func (c *connection) get(ctx context.Context, path string, value any) error {
 	if err != nil {
 		return err
 	}
-	body, err := client.Get().AbsPath(path).Do(ctx).Raw()
+	body, err := answerOf(client.Get().AbsPath(path).Do(ctx))
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(body, value)
+}
+
+// answerOf is a result's body, or the Status that the server sent instead: Raw
+// alone makes up its own from the code.
+func answerOf(result rest.Result) ([]byte, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
 }

@@ -26,6 +26,7 @@ type Config struct {
 	GossipAddr      string
 	Join            []string
 	BootstrapExpect int
+	NonVoter        bool
 	PKIDir          string
 	TokenAuthFile   string
 	EventTTL        time.Duration
@@ -68,6 +69,7 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.GossipAddr, "gossip-addr", c.GossipAddr, "host:port for finding other nodes (TCP and UDP, encrypted)")
 	flags.StringSliceVar(&c.Join, "join", c.Join, "gossip addresses of other nodes, comma separated")
 	flags.IntVar(&c.BootstrapExpect, "bootstrap-expect", c.BootstrapExpect, "how many new nodes form a new cluster together; ignored by a node that has data (default: 1 without --join)")
+	flags.BoolVar(&c.NonVoter, "non-voter", c.NonVoter, "enter the cluster without a vote, as a read replica; kontiki members promote and demote change that later, and their word counts")
 	flags.StringVar(&c.PKIDir, "pki-dir", c.PKIDir, "directory with the cluster's CA and gossip key, the same on all nodes; the first node makes it (default: DATA-DIR/cluster)")
 	flags.StringVar(&c.TokenAuthFile, "token-auth-file", c.TokenAuthFile, "CSV file of bearer tokens: token,user,uid,\"group,...\"")
 	flags.DurationVar(&c.EventTTL, "event-ttl", c.EventTTL, "how long Event objects are kept")
@@ -107,6 +109,9 @@ func (c *Config) Complete() error {
 	}
 	if _, _, err := net.SplitHostPort(c.APIAddr); err != nil {
 		return fmt.Errorf("--api-addr %q is not host:port", c.APIAddr)
+	}
+	if c.NonVoter && len(c.Join) == 0 {
+		return fmt.Errorf("--non-voter: a node without a vote is no cluster: name other nodes with --join")
 	}
 	if err := checkLogging(*c); err != nil {
 		return err

@@ -59,6 +59,14 @@ func kontiki(t testing.TB, env []string, args ...string) *exec.Cmd {
 // arguments must have it use the data directory dir and the API address api.
 func launch(t testing.TB, dir, api string, env []string, args ...string) *process {
 	t.Helper()
+	p := begin(t, dir, api, env, args...)
+	p.waitReady()
+	return p
+}
+
+// begin is launch without the wait.
+func begin(t testing.TB, dir, api string, env []string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, dir: dir, url: "https://" + api, cmd: kontiki(t, env, args...), ended: make(chan struct{})}
 	p.cmd.Stderr = &p.stderr
 	if err := p.cmd.Start(); err != nil {
@@ -75,11 +83,17 @@ func launch(t testing.TB, dir, api string, env []string, args ...string) *proces
 			t.Logf("%s says:\n%s", p.cmd, p.stderr.String())
 		}
 	})
-	c := &testCluster{t: t, nodes: []*testNode{{Server: &Server{URL: p.url}}}}
-	until(t, func() error {
+	return p
+}
+
+// waitReady waits until the server says that it is ready.
+func (p *process) waitReady() {
+	p.t.Helper()
+	c := &testCluster{t: p.t, nodes: []*testNode{{Server: &Server{URL: p.url}}}}
+	until(p.t, func() error {
 		select {
 		case <-p.ended:
-			t.Fatalf("%s has ended: %s", p.cmd, p.stderr.String())
+			p.t.Fatalf("%s has ended: %s", p.cmd, p.stderr.String())
 		default:
 		}
 		a, err := c.stranger(0, "").try("GET", "/readyz", nil)
@@ -88,7 +102,6 @@ func launch(t testing.TB, dir, api string, env []string, args ...string) *proces
 		}
 		return err
 	})
-	return p
 }
 
 // end sends a signal and waits for the end.

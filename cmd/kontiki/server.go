@@ -205,7 +205,7 @@ func identify(cfg Config, root *pki.Cluster, address string) (cluster.Config, er
 	}
 	node.Name, node.DataDir, node.GossipKey = cfg.Name, cfg.DataDir, root.GossipKey
 	node.PeerAddr, node.GossipAddr, node.APIAddr = cfg.PeerAddr, cfg.GossipAddr, address
-	node.Join, node.BootstrapExpect = cfg.Join, cfg.BootstrapExpect
+	node.Join, node.BootstrapExpect, node.NonVoter = cfg.Join, cfg.BootstrapExpect, cfg.NonVoter
 	node.Version = buildVersion()
 	if node.DiskReserve, err = parseReserve(cfg.DiskReserve); err != nil {
 		return node, err

@@ -41,6 +41,7 @@ func TestStartErrors(t *testing.T) {
 		"a bad number":               {nil, serve(t, "--bootstrap-expect=x"), `invalid argument "x" for "--bootstrap-expect"`},
 		"too many founders":          {nil, serve(t, "--bootstrap-expect=1000"), `bootstrap-expect is 1000, want 0 to`},
 		"founding alone, joining":    {nil, serve(t, "--bootstrap-expect=1", "--join=127.0.0.1:1"), `set only one of them`},
+		"no vote, no cluster":        {nil, serve(t, "--non-voter"), `--non-voter: .*name other nodes with --join`},
 		"a bad name":                 {nil, serve(t, "--name=Not_A_Name"), `node name "Not_A_Name" must be`},
 		"a bad level":                {nil, serve(t, "--log-level=loud"), `--log-level "loud": want trace, debug, info, warn or error`},
 		"a bad API address":          {nil, serve(t, "--api-addr=here"), `--api-addr "here" is not host:port`},
@@ -199,7 +200,7 @@ func TestSingleNode(t *testing.T) {
 // TestEnvironment sets every flag by its variable, and one by both: the command
 // line wins.
 func TestEnvironment(t *testing.T) {
-	values := map[string]string{"string": "some/value", "int": "3", "duration": "2h0m0s", "stringSlice": "[one,two]", "ipNet": "10.1.0.0/16", "portRange": "1000-2000"}
+	values := map[string]string{"string": "some/value", "int": "3", "duration": "2h0m0s", "bool": "true", "stringSlice": "[one,two]", "ipNet": "10.1.0.0/16", "portRange": "1000-2000"}
 	cfg := DefaultConfig()
 	flags := pflag.NewFlagSet("server", pflag.ContinueOnError)
 	cfg.AddFlags(flags)
