@@ -106,7 +106,7 @@ func (n *Node) enterExisting(ctx context.Context, withData []member) {
 			founding = state.founding
 		}
 		if founding != state.founding {
-			n.logger.Error("these members belong to different clusters of one certificate authority: start this node with --join of one cluster only", "name", m.name, "founding", state.founding, "other", founding)
+			n.logger.Error("these members belong to different clusters of one certificate authority: start this node with addresses of one cluster only", "name", m.name, "founding", state.founding, "other", founding)
 			return
 		}
 		if state.suffrage == suffrageVoter && n.nodeFile.founders() == nil {

@@ -24,7 +24,7 @@ type Config struct {
 	Version         string // told to other nodes, not used here
 
 	// Join lists gossip addresses of other nodes. The same list serves first boot,
-	// restart and scale-up.
+	// restart and scale-up. Those that the node learns it remembers, see KnownPeers.
 	Join []string
 
 	// BootstrapExpect is how many new nodes form a new cluster together. 0 without Join
@@ -47,6 +47,8 @@ type Config struct {
 	// nil is the kernel's answer.
 	DiskReserve DiskReserve
 	DiskSpace   func(dir string) (free, total uint64, err error)
+
+	known []string // KnownPeers at Open
 
 	// Faults, if set, may fail or delay labelled operations. Nil in production.
 	Faults Faults
@@ -169,9 +171,13 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// expect is how many nodes bootstrap together; 0 is "never, only join".
+// expect is how many nodes bootstrap together; 0 is "never, only join". A node that knows
+// of others never founds alone: if it has no data, it has lost it, or not got it yet.
 func (c *Config) expect() int {
-	if c.BootstrapExpect == 0 && len(c.Join) == 0 && !c.NonVoter {
+	switch {
+	case c.BootstrapExpect <= 1 && len(c.known) > 0:
+		return 0
+	case c.BootstrapExpect == 0 && len(c.Join) == 0 && !c.NonVoter:
 		return 1
 	}
 	return c.BootstrapExpect

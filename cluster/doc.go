@@ -19,7 +19,7 @@
 //	readindex, verify                     a read's way: shared questions; the leader's proof
 //	leader, reconcile, autopilot          what runs while this node leads
 //	change, handover, survey              what a person asks of the membership
-//	bootstrap, roster, gossip, nodefile   how a node finds and enters a cluster
+//	bootstrap, roster, gossip, nodefile, known   how a node finds and enters a cluster
 //	founding                              what tells two clusters of one CA apart
 //	peerclient, peerserver, wire, frame, message   nodes' questions to each other
 //	listener, transport                   the port; raft's messages and the gate before them
@@ -38,6 +38,7 @@
 //	joinLoop      looks for members: until there is one, then every half minute
 //	enterLoop     until the node has data
 //	catchUp       until the node has applied what was committed at its start
+//	rememberLoop  writes down where the others are
 //	reconcileLoop on the leader only
 //	one per OnLeader function, on the leader only
 //	disk.run      asks for the free space, once a second

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -138,8 +139,8 @@ func (n *Node) lostAddrs() (lost []string, others int) {
 			lost = append(lost, m.gossipAddr)
 		}
 	}
-	for _, addr := range n.cfg.Join {
-		if !live[addr] {
+	for _, addr := range slices.Concat(n.cfg.Join, n.cfg.known) {
+		if !live[addr] && !slices.Contains(lost, addr) {
 			lost = append(lost, addr)
 		}
 	}

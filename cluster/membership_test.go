@@ -171,6 +171,29 @@ func TestReplaceNode(t *testing.T) {
 	c.WaitEqual()
 }
 
+// TestSameNameAgain: a node whose disk is gone is removed, and comes back as a new one under
+// its old name.
+func TestSameNameAgain(t *testing.T) {
+	c := clustertest.New(t, 3)
+	c.WaitVoters(c.WaitLeader(), 3)
+	mustPropose(t, c.Node(0), create("/a", ""))
+	dead := c.Follower()
+	c.Crash(dead)
+	wipe(t, c, dead)
+	through := c.Follower()
+	clustertest.Until(t, func() error {
+		_, err := c.Node(through).Remove(testContext(t), c.Member(dead).Name)
+		return err
+	})
+	for _, i := range c.Up() { // one that lags would still count it
+		c.WaitVoters(i, 2)
+	}
+	c.Start(dead)
+	c.WaitVoters(through, 3)
+	mustPropose(t, c.Node(dead), create("/b", ""))
+	c.WaitEqual()
+}
+
 // TestNoSecondCluster: two of three lose their data and start with the same command line.
 func TestNoSecondCluster(t *testing.T) {
 	c := clustertest.New(t, 3)

@@ -55,6 +55,7 @@ type Node struct {
 	applied      chan struct{} // holds a token when a command was applied here
 	lost         chan string   // a leader whose connection ended
 	hasState     atomic.Bool   // this node has a log or a snapshot
+	known        []string      // gossip addresses in peers.json; rememberLoop's after Open
 	fatal        chan error
 
 	ctx    context.Context // ends when the node closes
@@ -73,6 +74,11 @@ func Open(cfg Config, machine *fsm.FSM) (*Node, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	known, err := KnownPeers(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	cfg.known = known
 	n := newNode(cfg, machine)
 	for _, step := range []func() error{n.openStorage, n.openPort, n.openRaft, n.startGossip} {
 		if err := step(); err != nil {
@@ -98,6 +104,7 @@ func newNode(cfg Config, machine *fsm.FSM) *Node {
 		applied:      make(chan struct{}, 1),
 		lost:         make(chan string, 1),
 		fatal:        make(chan error, 1),
+		known:        cfg.known,
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.office.functions = append([]func(context.Context){n.reconcileLoop, n.commitLoop}, cfg.OnLeader...)
@@ -222,6 +229,7 @@ func (n *Node) startLoops() {
 	n.wg.Go(n.suspectLoop)
 	n.wg.Go(n.catchUp)
 	n.wg.Go(func() { n.disk.run(n.ctx) })
+	n.wg.Go(n.rememberLoop)
 }
 
 // report passes the first fatal error to the process.
