@@ -88,6 +88,9 @@ type alone struct{}
 
 func (alone) Ready(context.Context) error    { return nil }
 func (alone) Leader() (string, string, bool) { return "test", "localhost:6443", true }
+func (alone) Members() []cluster.Member {
+	return []cluster.Member{{Name: "test", Alive: true, GossipAddr: "10.0.0.1:7302"}}
+}
 func (alone) Status() cluster.Status {
 	return cluster.Status{Name: "test", State: "Leader", Leader: "test", Term: 1}
 }
@@ -136,6 +139,7 @@ func newHarness(t testing.TB) *harness {
 	h.Server, err = New(Config{
 		Ranges: registry.DefaultRanges(),
 		Name:   "test", Build: "test", Address: "localhost:6443", Authenticator: authenticator,
+		Root: mustRoot(t), Certificates: &oneCertificate{},
 		EventTTL: time.Hour, Node: alone{}, Logger: hclog.NewNullLogger(),
 		Backend: storage.Backend{Proposer: h.log, State: impatient{machine}, Feed: hub},
 	})

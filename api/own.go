@@ -2,9 +2,11 @@ package api
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 
 	"github.com/gorilla/mux"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 
@@ -12,7 +14,7 @@ import (
 )
 
 // ownPrefix is where everything is served that Kubernetes does not have. All of
-// it needs the right to everything, see package auth.
+// it but auth.JoinPath needs the right to everything, see package auth.
 const ownPrefix = "/kontiki/v1"
 
 // own answers a request to one of Kontiki's own endpoints. What it returns is
@@ -31,7 +33,21 @@ func (s *Server) ownEndpoints() map[string]map[string]own {
 		"/members/{name}/promote": {http.MethodPost: s.promoteMember},
 		"/members/{name}/demote":  {http.MethodPost: s.demoteMember},
 		"/transfer-leadership":    {http.MethodPost: s.transferLeadership},
+		"/tokens":                 {http.MethodPost: s.createToken},
+		"/join":                   {http.MethodPost: s.admitNode},
+		"/certificates":           {http.MethodGet: s.listCertificates, http.MethodPost: s.renewCertificates},
+		"/clientcertificates":     {http.MethodPost: s.signClient},
 	}
+}
+
+// maxOwnBody is many times what these endpoints are sent.
+const maxOwnBody = 64 << 10
+
+func readJSON(r *http.Request, value any) error {
+	if err := json.NewDecoder(io.LimitReader(r.Body, maxOwnBody)).Decode(value); err != nil {
+		return apierrors.NewBadRequest("the request's body is not the JSON that is expected here: " + err.Error())
+	}
+	return nil
 }
 
 func (s *Server) mountOwn(router *mux.Router, cfg routes.Config) {

@@ -27,6 +27,7 @@ import (
 	"kontiki/api/routes"
 	"kontiki/api/storage"
 	"kontiki/cluster"
+	"kontiki/cluster/pki"
 	"kontiki/watch"
 )
 
@@ -46,6 +47,7 @@ type Node interface {
 	Status() cluster.Status
 	Backup() cluster.Backup
 	Restore(ctx context.Context, backup io.Reader) (cluster.Restored, error)
+	Members() []cluster.Member
 	Survey(ctx context.Context) []cluster.Member
 	Remove(ctx context.Context, name string) (string, error)
 	Promote(ctx context.Context, name string) (string, error)
@@ -61,16 +63,18 @@ type Config struct {
 	TLS     *tls.Config
 	// Authenticator says who a request comes from, see auth.NewAuthenticator.
 	Authenticator authenticator.Request
-	EventTTL      time.Duration
-	Kubelet       registry.Kubelet
-	Ranges        registry.Ranges // of services' addresses and ports
-	Node          Node
-	Backend       storage.Backend
+	// Root signs for clients and lets new nodes in.
+	Root         *pki.Cluster
+	Certificates Certificates
+	EventTTL     time.Duration
+	Kubelet      registry.Kubelet
+	Ranges       registry.Ranges // of services' addresses and ports
+	Node         Node
+	Backend      storage.Backend
 	// Reporter, if set, is the node once more, for metrics and the status of all
-	// members; Window and Certificates are for these too.
-	Reporter     Reporter
-	Window       func() watch.Stats
-	Certificates func() []metrics.Certificate
+	// members; Window is for these too.
+	Reporter Reporter
+	Window   func() watch.Stats
 	// Audit is where requests are written down; nil is nowhere.
 	Audit  *audit.Log
 	Logger hclog.Logger
@@ -126,7 +130,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) newMetrics() *metrics.Metrics {
 	sources := metrics.Sources{
 		Build: s.Build, Kubernetes: registry.Release,
-		View: s.Backend.State.View, Window: s.Window, Certificates: s.Certificates,
+		View: s.Backend.State.View, Window: s.Window, Certificates: s.expiries,
 	}
 	if s.Reporter != nil {
 		sources.Node = s.Reporter

@@ -122,7 +122,7 @@ state_of() { # I: running, paused or dead
 launch() { # I: starts it, doesn't wait
   local i=$1 home=$dir/n$1 entry=()
   if [ "$i" -le "$founders" ]; then entry+=(--bootstrap-expect="$founders"); fi
-  if [ "$founders" -gt 1 ] || [ "$i" -gt 1 ]; then entry+=(--join="$(others "$i")"); fi # who founds alone joins nobody
+  if [ "$founders" -gt 1 ] || [ "$i" -gt 1 ]; then entry+=(--peers="$(others "$i")"); fi # who founds alone joins nobody
   mkdir -p "$home"
   : >>"$home/log"
   wc -c <"$home/log" | tr -d ' ' >"$home/log.start" # where this start's lines begin

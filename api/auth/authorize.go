@@ -18,8 +18,12 @@ func publicPaths() []string {
 	return []string{"/healthz", "/livez", "/readyz", "/version", "/version/"}
 }
 
+// JoinPath is where a new node asks to be let in. It has no credentials but its
+// token, which the handler checks.
+const JoinPath = "/kontiki/v1/join"
+
 func publicConditions() []apiserver.AnonymousAuthCondition {
-	var conditions []apiserver.AnonymousAuthCondition
+	conditions := []apiserver.AnonymousAuthCondition{{Path: JoinPath}}
 	for _, path := range publicPaths() {
 		conditions = append(conditions, apiserver.AnonymousAuthCondition{Path: path})
 	}
@@ -27,13 +31,21 @@ func publicConditions() []apiserver.AnonymousAuthCondition {
 }
 
 // NewAuthorizer lets system:masters do everything, everybody read the public
-// paths, and everybody who is authenticated read the documents about the API,
-// as upstream's role system:discovery does.
+// paths and ask to join, and everybody who is authenticated read the documents
+// about the API, as upstream's role system:discovery does.
 func NewAuthorizer() authorizer.Authorizer {
 	return union.New(
 		authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup),
 		authorizer.AuthorizerFunc(readDocuments),
+		authorizer.AuthorizerFunc(askToJoin),
 	)
+}
+
+func askToJoin(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	if !a.IsResourceRequest() && a.GetVerb() == "post" && a.GetPath() == JoinPath {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
 }
 
 func readDocuments(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 const (
@@ -26,6 +27,9 @@ const (
 type Cluster struct {
 	CA        *x509.Certificate
 	GossipKey []byte
+
+	// Now is the clock that certificates and tokens are made by; time.Now if nil.
+	Now func() time.Time
 
 	key *ecdsa.PrivateKey
 }
@@ -50,15 +54,15 @@ func EnsureCluster(dir string) (*Cluster, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return cluster, err
 	}
-	if err := createCluster(dir); err != nil {
+	if err := createCluster(dir, writeCluster); err != nil {
 		return nil, err
 	}
 	return Load(dir)
 }
 
-// createCluster builds a new cluster beside dir and renames it to dir. Losing the race
+// createCluster has write build a cluster beside dir and renames it to dir. Losing the race
 // is not an error: the winner's files are there.
-func createCluster(dir string) error {
+func createCluster(dir string, write func(dir string) error) error {
 	parent := filepath.Dir(filepath.Clean(dir))
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return fmt.Errorf("cannot create the cluster directory: %w", err)
@@ -68,9 +72,10 @@ func createCluster(dir string) error {
 		return fmt.Errorf("cannot create the cluster directory: %w", err)
 	}
 	defer os.RemoveAll(temp)
-	if err := writeCluster(temp); err != nil {
+	if err := write(temp); err != nil {
 		return err
 	}
+	_ = os.Remove(dir) // in the way if it is there and empty, and only then does this work
 	renameErr := os.Rename(temp, dir)
 	if renameErr == nil {
 		return syncDir(parent)
@@ -92,13 +97,7 @@ func writeCluster(dir string) error {
 	}
 	gossip := make([]byte, gossipKeyBytes)
 	rand.Read(gossip)
-	// The certificate is last: a directory that has one is complete.
-	return errors.Join(
-		writeFile(filepath.Join(dir, gossipFile), []byte(hex.EncodeToString(gossip)+"\n"), 0o600),
-		writeFile(filepath.Join(dir, caKeyFile), keyPEM, 0o600),
-		writeFile(filepath.Join(dir, caCertFile), encodeCert(cert.Raw), 0o644),
-		syncDir(dir),
-	)
+	return writeBundle(dir, Bundle{CACert: encodeCert(cert.Raw), CAKey: keyPEM, GossipKey: gossip})
 }
 
 // Load reads the cluster in dir. The error wraps fs.ErrNotExist if there is none.
@@ -110,7 +109,7 @@ func Load(dir string) (*Cluster, error) {
 	key, err := readKey(filepath.Join(dir, caKeyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		// Not wrapped: the directory exists but is incomplete, and nothing may be made over it.
-		return nil, fmt.Errorf("%s has no %s: copy the whole cluster directory from another node", dir, caKeyFile)
+		return nil, fmt.Errorf("%s has no %s: copy the whole cluster directory from another node, or remove it and join with a token", dir, caKeyFile)
 	}
 	if err != nil {
 		return nil, err
@@ -128,7 +127,7 @@ func Load(dir string) (*Cluster, error) {
 func readGossipKey(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is missing: copy the whole cluster directory from another node", path)
+		return nil, fmt.Errorf("%s is missing: copy the whole cluster directory from another node, or remove it and join with a token", path)
 	}
 	if err != nil {
 		return nil, err

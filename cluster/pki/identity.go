@@ -10,43 +10,44 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 const (
 	nodeCertFile = "node.crt"
 	nodeKeyFile  = "node.key"
-
-	// renewBefore is how long before its end a node certificate is issued again at start.
-	renewBefore = 30 * 24 * time.Hour
 )
 
-// Identity is what a node proves itself with, and what it trusts.
+// Identity is what a node proves itself with, and what it trusts. Its certificate can be
+// replaced while it is in use: connections that are open go on, new ones get the new one.
 type Identity struct {
-	Name        string
-	CA          *x509.Certificate
-	Certificate tls.Certificate
+	Name string
+	CA   *x509.Certificate
 
-	pool *x509.CertPool
+	certificate atomic.Pointer[tls.Certificate]
+	pool        *x509.CertPool
 }
 
 // NodeIdentity loads the certificate of node name from dir (usually DATA/pki), and issues
-// it from the cluster's CA if it is missing, near its end, of another CA, or does not
+// it from the cluster's CA if it is missing, due for renewal, of another CA, or does not
 // cover exactly these hosts.
 func NodeIdentity(cluster *Cluster, dir, name string, hosts []string) (*Identity, error) {
-	if err := ValidateName(name); err != nil {
-		return nil, err
-	}
 	pair, err := readPair(dir)
 	if err == nil {
-		if identity, err := newIdentity(cluster.CA, name, pair); err == nil && identity.current(hosts) {
+		if identity, err := newIdentity(cluster.CA, name, pair); err == nil && identity.current(cluster, hosts) {
 			return identity, nil
 		}
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	if pair, err = cluster.IssueNode(name, hosts); err != nil {
+	return issueNode(cluster, dir, name, hosts)
+}
+
+func issueNode(cluster *Cluster, dir, name string, hosts []string) (*Identity, error) {
+	pair, err := cluster.IssueNode(name, hosts)
+	if err != nil {
 		return nil, err
 	}
 	if err := writePair(dir, pair); err != nil {
@@ -69,25 +70,44 @@ func newIdentity(ca *x509.Certificate, name string, pair Pair) (*Identity, error
 	if err != nil {
 		return nil, fmt.Errorf("the certificate of node %s cannot be read: %w", name, err)
 	}
-	if cert.Leaf == nil {
-		if cert.Leaf, err = x509.ParseCertificate(cert.Certificate[0]); err != nil {
-			return nil, err
-		}
-	}
+	// The CA goes along for a node that joins: it knows no more of it than its hash.
+	cert.Certificate = append(cert.Certificate[:1:1], ca.Raw)
 	pool := x509.NewCertPool()
 	pool.AddCert(ca)
-	return &Identity{Name: name, CA: ca, Certificate: cert, pool: pool}, nil
+	identity := &Identity{Name: name, CA: ca, pool: pool}
+	identity.certificate.Store(&cert)
+	return identity, nil
 }
 
 // current says whether the certificate is still the one that would be issued.
-func (i *Identity) current(hosts []string) bool {
+func (i *Identity) current(cluster *Cluster, hosts []string) bool {
 	names, ips := subjectNames(i.Name, hosts)
-	leaf := i.Certificate.Leaf
-	_, err := leaf.Verify(x509.VerifyOptions{Roots: i.pool, DNSName: NodeDNSName(i.Name)})
-	return err == nil &&
-		time.Until(leaf.NotAfter) > renewBefore &&
+	leaf := i.Certificate().Leaf
+	return cluster.Issued(leaf) && !cluster.Due(leaf) &&
 		slices.Equal(leaf.DNSNames, names) &&
 		slices.EqualFunc(leaf.IPAddresses, ips, net.IP.Equal)
+}
+
+// Certificate is the one that new connections get.
+func (i *Identity) Certificate() *tls.Certificate { return i.certificate.Load() }
+
+// NotAfter is when the certificate ends, if it is not renewed before.
+func (i *Identity) NotAfter() time.Time { return i.Certificate().Leaf.NotAfter }
+
+// Replace has new connections get the certificate of other, which must be of the same node
+// and CA. It says whether that is another one.
+func (i *Identity) Replace(other *Identity) (bool, error) {
+	if other.Name != i.Name || !other.CA.Equal(i.CA) {
+		return false, fmt.Errorf("the certificate of node %s cannot be replaced by that of %s", i.Name, other.Name)
+	}
+	next := other.Certificate()
+	old := i.certificate.Swap(next)
+	return !old.Leaf.Equal(next.Leaf), nil
+}
+
+// GetCertificate is for the tls.Config of a server.
+func (i *Identity) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return i.Certificate(), nil
 }
 
 // ClusterID names the cluster that this identity belongs to.
@@ -104,7 +124,7 @@ func (i *Identity) Pool() *x509.CertPool { return i.pool }
 func (i *Identity) PeerServer(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion:       tls.VersionTLS13,
-		Certificates:     []tls.Certificate{i.Certificate},
+		GetCertificate:   i.GetCertificate,
 		ClientAuth:       tls.RequireAndVerifyClientCert,
 		ClientCAs:        i.pool,
 		NextProtos:       protocols,
@@ -117,7 +137,7 @@ func (i *Identity) PeerServer(protocols ...string) *tls.Config {
 func (i *Identity) PeerClient(name, protocol string) *tls.Config {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
-		Certificates: []tls.Certificate{i.Certificate},
+		Certificates: []tls.Certificate{*i.Certificate()},
 		RootCAs:      i.pool,
 		ServerName:   NodeDNSName(name),
 		NextProtos:   []string{protocol},

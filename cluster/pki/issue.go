@@ -6,11 +6,14 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -29,10 +32,29 @@ const (
 
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
+// hostName is looser than nodeName: what the system calls itself may have capitals and underscores.
+var hostName = regexp.MustCompile(`^[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?(\.[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)*\.?$`)
+
 // ValidateName says whether name can be a node's: it becomes part of a DNS name.
 func ValidateName(name string) error {
 	if len(name) > 128 || !nodeName.MatchString(name) {
 		return fmt.Errorf("node name %q must be lower-case letters, digits, '-' and '.', at most 128", name)
+	}
+	return nil
+}
+
+// validateHosts refuses what is neither an address nor a name, and the name by which peers
+// would take the node for another.
+func validateHosts(node string, hosts []string) error {
+	for _, host := range hosts {
+		lower := strings.ToLower(host)
+		switch {
+		case host == "" || net.ParseIP(host) != nil:
+		case len(host) > 253 || !hostName.MatchString(lower):
+			return fmt.Errorf("%q is neither an IP address nor a host name", host)
+		case strings.HasSuffix(lower, "."+NodeDomain) && lower != NodeDNSName(node):
+			return fmt.Errorf("host %s is the name of another node", host)
+		}
 	}
 	return nil
 }
@@ -51,7 +73,10 @@ func (c *Cluster) IssueNode(name string, hosts []string) (Pair, error) {
 	if err := ValidateName(name); err != nil {
 		return Pair{}, err
 	}
-	template := newTemplate(pkix.Name{CommonName: name, Organization: []string{"kontiki:nodes"}}, nodeLife)
+	if err := validateHosts(name, hosts); err != nil {
+		return Pair{}, err
+	}
+	template := newTemplate(pkix.Name{CommonName: name, Organization: []string{"kontiki:nodes"}}, c.now(), nodeLife)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	template.DNSNames, template.IPAddresses = subjectNames(name, hosts)
 	return c.issue(template)
@@ -59,9 +84,38 @@ func (c *Cluster) IssueNode(name string, hosts []string) (Pair, error) {
 
 // IssueClient makes a client certificate: user is its common name, groups its organizations.
 func (c *Cluster) IssueClient(user string, groups []string, life time.Duration) (Pair, error) {
-	template := newTemplate(pkix.Name{CommonName: user, Organization: groups}, life)
+	return c.issue(c.clientTemplate(pkix.Name{CommonName: user, Organization: groups}, life))
+}
+
+// SignClient is IssueClient for whoever keeps the key: subject and key are the request's,
+// PEM-encoded, and nothing else of it counts. It returns the certificate, PEM-encoded.
+func (c *Cluster) SignClient(requestPEM []byte, life time.Duration) ([]byte, error) {
+	block, _ := pem.Decode(requestPEM)
+	if block == nil {
+		return nil, errors.New("the certificate request is not PEM")
+	}
+	request, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate request cannot be read: %w", err)
+	}
+	if err := request.CheckSignature(); err != nil {
+		return nil, fmt.Errorf("the certificate request is not signed with its own key: %w", err)
+	}
+	subject := pkix.Name{CommonName: request.Subject.CommonName, Organization: request.Subject.Organization}
+	if subject.CommonName == "" {
+		return nil, errors.New("the certificate request names no user: its common name is empty")
+	}
+	if life <= 0 || life > authorityLife {
+		return nil, fmt.Errorf("a certificate's life of %s is not from 1s to %s", life, authorityLife)
+	}
+	der, err := c.sign(c.clientTemplate(subject, life), request.PublicKey)
+	return encodeCert(der), err
+}
+
+func (c *Cluster) clientTemplate(subject pkix.Name, life time.Duration) *x509.Certificate {
+	template := newTemplate(subject, c.now(), life)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	return c.issue(template)
+	return template
 }
 
 func (c *Cluster) issue(template *x509.Certificate) (Pair, error) {
@@ -69,15 +123,23 @@ func (c *Cluster) issue(template *x509.Certificate) (Pair, error) {
 	if err != nil {
 		return Pair{}, err
 	}
-	if template.NotAfter.After(c.CA.NotAfter) {
-		template.NotAfter = c.CA.NotAfter
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, c.CA, &key.PublicKey, c.key)
+	der, err := c.sign(template, &key.PublicKey)
 	if err != nil {
-		return Pair{}, fmt.Errorf("cannot issue a certificate for %s: %w", template.Subject.CommonName, err)
+		return Pair{}, err
 	}
 	keyPEM, err := encodeKey(key)
 	return Pair{CertPEM: encodeCert(der), KeyPEM: keyPEM}, err
+}
+
+func (c *Cluster) sign(template *x509.Certificate, key any) ([]byte, error) {
+	if template.NotAfter.After(c.CA.NotAfter) {
+		template.NotAfter = c.CA.NotAfter
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, c.CA, key, c.key)
+	if err != nil {
+		return nil, fmt.Errorf("cannot issue a certificate for %s: %w", template.Subject.CommonName, err)
+	}
+	return der, nil
 }
 
 func newAuthority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
@@ -85,7 +147,7 @@ func newAuthority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	template := newTemplate(pkix.Name{CommonName: "kontiki-ca"}, authorityLife)
+	template := newTemplate(pkix.Name{CommonName: "kontiki-ca"}, time.Now(), authorityLife)
 	template.IsCA, template.BasicConstraintsValid = true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -96,9 +158,8 @@ func newAuthority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	return cert, key, err
 }
 
-func newTemplate(subject pkix.Name, life time.Duration) *x509.Certificate {
+func newTemplate(subject pkix.Name, now time.Time, life time.Duration) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	now := time.Now()
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      subject,

@@ -54,6 +54,12 @@ func TestEnsureClusterOnce(t *testing.T) {
 	}
 }
 
+func TestEmptyDirectoryIsNoCluster(t *testing.T) {
+	if _, err := EnsureCluster(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLoadErrors(t *testing.T) {
 	if _, err := Load(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no cluster: %v", err)
@@ -106,15 +112,15 @@ func TestNodeIdentityIsKeptAndRenewed(t *testing.T) {
 	}
 	first := issue("10.0.0.1", "vm1")
 	same := issue("vm1", "10.0.0.1")
-	if !bytes.Equal(first.Certificate.Certificate[0], same.Certificate.Certificate[0]) {
+	if !bytes.Equal(first.Certificate().Certificate[0], same.Certificate().Certificate[0]) {
 		t.Error("the certificate was issued again for the same addresses")
 	}
 	moved := issue("10.0.0.2")
-	if bytes.Equal(first.Certificate.Certificate[0], moved.Certificate.Certificate[0]) {
+	if bytes.Equal(first.Certificate().Certificate[0], moved.Certificate().Certificate[0]) {
 		t.Error("the certificate was kept for another address")
 	}
 	for _, host := range []string{"10.0.0.2", "127.0.0.1", "::1", "localhost", "n1", NodeDNSName("n1")} {
-		if err := moved.Certificate.Leaf.VerifyHostname(host); err != nil {
+		if err := moved.Certificate().Leaf.VerifyHostname(host); err != nil {
 			t.Error(err)
 		}
 	}

@@ -6,16 +6,29 @@ import (
 )
 
 // reachable turns an address that was listened on into one that can be dialed:
-// a wildcard becomes loopback.
-func reachable(address string) string {
+// a wildcard becomes the host at which other nodes reach this one.
+func reachable(address, peerAddr string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return address
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+	if isWildcard(host) {
 		host = "127.0.0.1"
+		if peer, _, err := net.SplitHostPort(peerAddr); err == nil && !isWildcard(peer) {
+			host = peer
+		}
 	}
 	return net.JoinHostPort(host, port)
+}
+
+func isWildcard(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // certificateHosts lists the names and addresses that this node's certificate
@@ -30,8 +43,11 @@ func certificateHosts(cfg Config) ([]string, error) {
 	if name, err := os.Hostname(); err == nil {
 		hosts = append(hosts, name)
 	}
-	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+	if !isWildcard(host) {
 		return append(hosts, host), nil
+	}
+	if peer, _, err := net.SplitHostPort(cfg.PeerAddr); err == nil && !isWildcard(peer) {
+		hosts = append(hosts, peer)
 	}
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -42,6 +44,16 @@ func (c *connection) client() (*rest.RESTClient, error) {
 	return newClient(config)
 }
 
+// clientAt is client for the server at another address of the same cluster.
+func (c *connection) clientAt(address string) (*rest.RESTClient, error) {
+	config, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	config.Host, config.TLSClientConfig.ServerName = "https://"+address, ""
+	return newClient(config)
+}
+
 func newClient(config *rest.Config) (*rest.RESTClient, error) {
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	config.UserAgent = "kontiki/" + buildVersion()
@@ -54,7 +66,30 @@ func (c *connection) get(ctx context.Context, path string, value any) error {
 	if err != nil {
 		return err
 	}
-	body, err := answerOf(client.Get().AbsPath(path).Do(ctx))
+	return ask(ctx, client, http.MethodGet, path, nil, value)
+}
+
+// post sends question to one of Kontiki's own endpoints and reads the answer
+// into value.
+func (c *connection) post(ctx context.Context, path string, question, value any) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	return ask(ctx, client, http.MethodPost, path, question, value)
+}
+
+// ask sends question, if there is one, as JSON and reads the answer into value.
+func ask(ctx context.Context, client *rest.RESTClient, method, path string, question, value any) error {
+	request := client.Verb(method).AbsPath(path).Timeout(callTimeout)
+	if question != nil {
+		body, err := json.Marshal(question)
+		if err != nil {
+			return err
+		}
+		request = request.SetHeader("Content-Type", "application/json").Body(body)
+	}
+	body, err := answerOf(request.Do(ctx))
 	if err != nil {
 		return err
 	}
@@ -69,3 +104,6 @@ func answerOf(result rest.Result) ([]byte, error) {
 	}
 	return result.Raw()
 }
+
+// callTimeout bounds one question to one of Kontiki's own endpoints.
+const callTimeout = 30 * time.Second

@@ -82,10 +82,10 @@ func (c *testCluster) config(i, expect int) Config {
 func (c *testCluster) start(i int) {
 	c.t.Helper()
 	n := c.nodes[i]
-	n.cfg.Join = nil
+	n.cfg.Peers = nil
 	for _, other := range c.nodes {
 		if other != n && other.cfg.GossipAddr != "127.0.0.1:0" {
-			n.cfg.Join = append(n.cfg.Join, other.cfg.GossipAddr)
+			n.cfg.Peers = append(n.cfg.Peers, other.cfg.GossipAddr)
 		}
 	}
 	cfg := n.cfg
@@ -94,7 +94,7 @@ func (c *testCluster) start(i int) {
 	}
 	// Another test may have been given a port of ours while this node was down.
 	until(c.t, func() (err error) {
-		n.Server, err = Start(cfg, c.logs.logger(cfg.Name))
+		n.Server, err = Start(c.t.Context(), cfg, c.logs.logger(cfg.Name))
 		return err
 	})
 	n.cfg.APIAddr = n.URL[len("https://"):]

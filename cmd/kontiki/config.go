@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/clock"
 
 	"kontiki/api/audit"
 	"kontiki/api/registry"
@@ -25,6 +26,9 @@ type Config struct {
 	PeerAddr        string
 	GossipAddr      string
 	Join            []string
+	Token           string
+	TokenFile       string
+	Peers           []string
 	BootstrapExpect int
 	NonVoter        bool
 	PKIDir          string
@@ -38,18 +42,17 @@ type Config struct {
 	DiskReserve     string
 	Backups         cluster.BackupSchedule
 
-	// Tuning and Faults have no flags: they are for tests.
+	// What follows has no flags: it is for tests.
 	Tuning    cluster.Tuning
 	Faults    cluster.Faults
 	DiskSpace func(dir string) (free, total uint64, err error)
+	Clock     clock.WithTicker // for certificates and tokens
 }
 
 // DefaultConfig is a single node on loopback.
 func DefaultConfig() Config {
 	return Config{
 		APIAddr:     "127.0.0.1:6443",
-		PeerAddr:    "127.0.0.1:7301",
-		GossipAddr:  "127.0.0.1:7302",
 		EventTTL:    time.Hour,
 		Ranges:      registry.DefaultRanges(),
 		LogLevel:    "info",
@@ -57,6 +60,7 @@ func DefaultConfig() Config {
 		DiskReserve: "5%",
 		Backups:     cluster.BackupSchedule{Interval: time.Hour, Keep: 24},
 		Tuning:      cluster.DefaultConfig().Tuning,
+		Clock:       clock.RealClock{},
 	}
 }
 
@@ -65,12 +69,15 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Name, "name", c.Name, "name of this node, unique in its cluster and for ever (default: the host's name)")
 	flags.StringVar(&c.DataDir, "data-dir", c.DataDir, "directory for everything this node keeps (required)")
 	flags.StringVar(&c.APIAddr, "api-addr", c.APIAddr, "host:port of the Kubernetes API (HTTPS)")
-	flags.StringVar(&c.PeerAddr, "peer-addr", c.PeerAddr, "host:port for raft and forwarding between nodes (TCP, mutual TLS)")
-	flags.StringVar(&c.GossipAddr, "gossip-addr", c.GossipAddr, "host:port for finding other nodes (TCP and UDP, encrypted)")
-	flags.StringSliceVar(&c.Join, "join", c.Join, "gossip addresses of other nodes, comma separated")
-	flags.IntVar(&c.BootstrapExpect, "bootstrap-expect", c.BootstrapExpect, "how many new nodes form a new cluster together; ignored by a node that has data (default: 1 without --join)")
+	flags.StringVar(&c.PeerAddr, "peer-addr", c.PeerAddr, "host:port for raft and forwarding between nodes (TCP, mutual TLS) (default: --api-addr's host, port 7301)")
+	flags.StringVar(&c.GossipAddr, "gossip-addr", c.GossipAddr, "host:port for finding other nodes (TCP and UDP, encrypted) (default: --peer-addr's host, port 7302)")
+	flags.StringSliceVar(&c.Join, "join", c.Join, "API addresses of members of the cluster to join, comma separated; used with a token at the first start, later not needed")
+	flags.StringVar(&c.Token, "token", c.Token, "join token that \"kontiki token create\" printed on a member (others on this machine can see a command line: prefer KONTIKI_TOKEN or --token-file)")
+	flags.StringVar(&c.TokenFile, "token-file", c.TokenFile, "file with the join token")
+	flags.StringSliceVar(&c.Peers, "peers", c.Peers, "gossip addresses of other nodes, comma separated, for nodes that share --pki-dir; a node that joined by token knows them")
+	flags.IntVar(&c.BootstrapExpect, "bootstrap-expect", c.BootstrapExpect, "how many new nodes form a new cluster together; ignored by a node that has data (default: 1 without --join and --peers)")
 	flags.BoolVar(&c.NonVoter, "non-voter", c.NonVoter, "enter the cluster without a vote, as a read replica; kontiki members promote and demote change that later, and their word counts")
-	flags.StringVar(&c.PKIDir, "pki-dir", c.PKIDir, "directory with the cluster's CA and gossip key, the same on all nodes; the first node makes it (default: DATA-DIR/cluster)")
+	flags.StringVar(&c.PKIDir, "pki-dir", c.PKIDir, "directory with the cluster's CA and gossip key; who finds none and does not join makes it (default: DATA-DIR/cluster)")
 	flags.StringVar(&c.TokenAuthFile, "token-auth-file", c.TokenAuthFile, "CSV file of bearer tokens: token,user,uid,\"group,...\"")
 	flags.DurationVar(&c.EventTTL, "event-ttl", c.EventTTL, "how long Event objects are kept")
 	flags.StringVar(&c.Kubelet.CAFile, "kubelet-certificate-authority", c.Kubelet.CAFile, "file with the CA of the nodes' kubelets, for pod logs and the like (default: not checked)")
@@ -87,9 +94,7 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.DiskReserve, "disk-reserve", c.DiskReserve, "free space on the data directory's disk below which writes are refused, the largest first: a size (2Gi), or a share (5%, between 64Mi and 4Gi); 0 is none")
 }
 
-// Complete fills in what follows from the rest. A node that is alone by its
-// flags, and whose peer and gossip addresses were left at their defaults, needs
-// no fixed ports for them: any number of such nodes run on a machine.
+// Complete fills in what follows from the rest.
 func (c *Config) Complete() error {
 	if c.DataDir == "" {
 		return fmt.Errorf("--data-dir is required: name a directory for this node's data")
@@ -100,18 +105,15 @@ func (c *Config) Complete() error {
 	}
 	c.DataDir = dir
 	if c.PKIDir == "" {
-		c.PKIDir = filepath.Join(c.DataDir, "cluster")
+		c.PKIDir = pkiDir(c.DataDir)
 	}
 	if c.Name == "" {
 		if c.Name, err = os.Hostname(); err != nil {
 			return fmt.Errorf("--name is not set and the host has no name: %w", err)
 		}
 	}
-	if _, _, err := net.SplitHostPort(c.APIAddr); err != nil {
-		return fmt.Errorf("--api-addr %q is not host:port", c.APIAddr)
-	}
-	if c.NonVoter && len(c.Join) == 0 {
-		return fmt.Errorf("--non-voter: a node without a vote is no cluster: name other nodes with --join")
+	if c.NonVoter && len(c.Join) == 0 && len(c.Peers) == 0 {
+		return fmt.Errorf("--non-voter: a node without a vote is no cluster: name other nodes with --join or --peers")
 	}
 	if err := checkLogging(*c); err != nil {
 		return err
@@ -119,18 +121,48 @@ func (c *Config) Complete() error {
 	if _, err := parseReserve(c.DiskReserve); err != nil {
 		return err
 	}
-	if err := c.Ranges.Validate(); err != nil {
-		return err
-	}
-	if c.EventTTL < time.Second {
-		return fmt.Errorf("--event-ttl %s: want at least 1s", c.EventTTL)
-	}
 	if c.Backups.Dir != "" && (c.Backups.Interval < time.Second || c.Backups.Keep < 1) {
 		return fmt.Errorf("--backup-interval %s, --backup-keep %d: want at least 1s and 1", c.Backups.Interval, c.Backups.Keep)
 	}
-	standalone := DefaultConfig()
-	if len(c.Join) == 0 && c.BootstrapExpect <= 1 && c.PeerAddr == standalone.PeerAddr && c.GossipAddr == standalone.GossipAddr {
+	switch {
+	case c.EventTTL < time.Second:
+		return fmt.Errorf("--event-ttl %s: want at least 1s", c.EventTTL)
+	case c.BootstrapExpect == 1 && len(c.Join) > 0:
+		return fmt.Errorf("--bootstrap-expect 1 makes a cluster of its own, --join enters another one: set only one of them")
+	}
+	if err := c.Ranges.Validate(); err != nil {
+		return err
+	}
+	known, err := cluster.KnownPeers(c.DataDir)
+	if err != nil {
+		return err
+	}
+	return c.completeAddresses(len(known) > 0)
+}
+
+// completeAddresses has nodes talk to each other where clients talk to this one.
+// A node that is alone, by its flags and by what it remembers, on loopback,
+// needs no fixed ports for that: any number of such nodes run on a machine.
+func (c *Config) completeAddresses(knowsOthers bool) error {
+	host, _, err := net.SplitHostPort(c.APIAddr)
+	if err != nil {
+		return fmt.Errorf("--api-addr %q is not host:port", c.APIAddr)
+	}
+	alone := !knowsOthers && len(c.Join) == 0 && len(c.Peers) == 0 && c.BootstrapExpect <= 1
+	switch {
+	case c.PeerAddr != "":
+	case alone && c.GossipAddr == "" && (isWildcard(host) || isLoopback(host)):
 		c.PeerAddr, c.GossipAddr = "127.0.0.1:0", "127.0.0.1:0"
+	case isWildcard(host):
+		return fmt.Errorf("--api-addr %s is every address of this machine: set --peer-addr to the one that other nodes reach", c.APIAddr)
+	default:
+		c.PeerAddr = net.JoinHostPort(host, peerPort)
+	}
+	if c.GossipAddr == "" {
+		if host, _, err = net.SplitHostPort(c.PeerAddr); err != nil {
+			return fmt.Errorf("--peer-addr %q is not host:port", c.PeerAddr)
+		}
+		c.GossipAddr = net.JoinHostPort(host, gossipPort)
 	}
 	return nil
 }
@@ -153,3 +185,11 @@ func parseReserve(text string) (cluster.DiskReserve, error) {
 	}
 	return cluster.DiskReserve{Least: uint64(size.Value())}, nil
 }
+
+// pkiDir is where a node keeps the cluster's CA unless it is told otherwise.
+func pkiDir(dataDir string) string { return filepath.Join(dataDir, "cluster") }
+
+const (
+	peerPort   = "7301"
+	gossipPort = "7302"
+)

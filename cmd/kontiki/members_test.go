@@ -41,12 +41,12 @@ func startTrio(t testing.TB) *trio {
 		c.args = append(c.args, []string{
 			"server", fmt.Sprintf("--name=n%d", i), "--data-dir=" + filepath.Join(dir, fmt.Sprint(i)), "--pki-dir=" + filepath.Join(dir, "pki"),
 			"--api-addr=" + freeAddress(t), "--peer-addr=" + freeAddress(t), "--gossip-addr=" + gossip[i],
-			"--join=" + strings.Join(gossip, ","), "--bootstrap-expect=3",
+			"--peers=" + strings.Join(gossip, ","), "--bootstrap-expect=3",
 		})
 		c.nodes = append(c.nodes, c.begin(i))
 	}
 	for _, p := range c.nodes {
-		p.waitReady()
+		p.waitAnswer("/readyz")
 	}
 	return c
 }
@@ -54,7 +54,7 @@ func startTrio(t testing.TB) *trio {
 func (c *trio) begin(i int) *process {
 	_, api, _ := strings.Cut(c.args[i][4], "=")
 	_, dir, _ := strings.Cut(c.args[i][2], "=")
-	return begin(c.t, dir, api, nil, c.args[i]...)
+	return spawn(c.t, dir, api, nil, c.args[i]...)
 }
 
 func (c *trio) kubeconfig(i int) string { return filepath.Join(c.nodes[i].dir, "admin.kubeconfig") }
@@ -142,7 +142,7 @@ func TestMembersCommands(t *testing.T) {
 
 	c.nodes[leave].end(syscall.SIGTERM)
 	c.nodes[leave] = c.begin(leave)
-	c.nodes[leave].waitReady()
+	c.nodes[leave].waitAnswer("/readyz")
 	does(stay, name(stay)+` leads\n`, "transfer-leadership", "--to", name(stay))
 	for _, m := range c.list(leave, func(m api.Members) error {
 		if m.Leader != name(stay) {
@@ -161,7 +161,7 @@ func TestMembersCommands(t *testing.T) {
 	refuses(leader, `no such node`, "remove", name(leave))
 	refuses(leader, `the cluster would lose|the node leads|the node is still`, "remove", name(stay))
 	c.nodes[leave] = c.begin(leave) // its data are good
-	c.nodes[leave].waitReady()
+	c.nodes[leave].waitAnswer("/readyz")
 	c.list(leave, func(m api.Members) error {
 		for _, m := range m.Members {
 			if m.Role != "voter" || m.Lag > 1 {
@@ -187,7 +187,7 @@ func TestGracefulStop(t *testing.T) {
 		c.nodes[node].end(syscall.SIGTERM)
 		load.advance(50)
 		c.nodes[node] = c.begin(node)
-		c.nodes[node].waitReady()
+		c.nodes[node].waitAnswer("/readyz")
 		load.advance(50)
 	}
 	load.stop()

@@ -59,13 +59,13 @@ func kontiki(t testing.TB, env []string, args ...string) *exec.Cmd {
 // arguments must have it use the data directory dir and the API address api.
 func launch(t testing.TB, dir, api string, env []string, args ...string) *process {
 	t.Helper()
-	p := begin(t, dir, api, env, args...)
-	p.waitReady()
+	p := spawn(t, dir, api, env, args...)
+	p.waitAnswer("/readyz")
 	return p
 }
 
-// begin is launch without the wait.
-func begin(t testing.TB, dir, api string, env []string, args ...string) *process {
+// spawn is launch for a server that has to wait for others.
+func spawn(t testing.TB, dir, api string, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, dir: dir, url: "https://" + api, cmd: kontiki(t, env, args...), ended: make(chan struct{})}
 	p.cmd.Stderr = &p.stderr
@@ -86,8 +86,8 @@ func begin(t testing.TB, dir, api string, env []string, args ...string) *process
 	return p
 }
 
-// waitReady waits until the server says that it is ready.
-func (p *process) waitReady() {
+// waitAnswer waits until the server answers on a public path that all is well.
+func (p *process) waitAnswer(path string) {
 	p.t.Helper()
 	c := &testCluster{t: p.t, nodes: []*testNode{{Server: &Server{URL: p.url}}}}
 	until(p.t, func() error {
@@ -96,7 +96,7 @@ func (p *process) waitReady() {
 			p.t.Fatalf("%s has ended: %s", p.cmd, p.stderr.String())
 		default:
 		}
-		a, err := c.stranger(0, "").try("GET", "/readyz", nil)
+		a, err := c.stranger(0, "").try("GET", path, nil)
 		if err == nil && a.code != 200 {
 			err = fmt.Errorf("answer %d: %s", a.code, a.body)
 		}

@@ -19,7 +19,7 @@ func threeProcesses(t *testing.T, dir string) (nodes [3]*process, start func(i i
 	start = func(i int) *process {
 		data, api := filepath.Join(dir, fmt.Sprintf("n%d", i)), freeAddress(t)
 		return launch(t, data, api, nil, "server", "--name", filepath.Base(data), "--data-dir", data, "--pki-dir", filepath.Join(dir, "pki"),
-			"--api-addr", api, "--peer-addr", peer[i], "--gossip-addr", gossip[i], "--join", strings.Join(gossip[:], ","), "--bootstrap-expect", "3")
+			"--api-addr", api, "--peer-addr", peer[i], "--gossip-addr", gossip[i], "--peers", strings.Join(gossip[:], ","), "--bootstrap-expect", "3")
 	}
 	type started struct {
 		i int
@@ -89,7 +89,7 @@ func TestRecover(t *testing.T) {
 	data, api := filepath.Join(dir, "fresh"), freeAddress(t)
 	gossip := gossipOf(t, survivor)
 	fresh := launch(t, data, api, nil, "server", "--name", "fresh", "--data-dir", data, "--pki-dir", filepath.Join(dir, "pki"),
-		"--api-addr", api, "--peer-addr", freeAddress(t), "--gossip-addr", freeAddress(t), "--join", gossip)
+		"--api-addr", api, "--peer-addr", freeAddress(t), "--gossip-addr", freeAddress(t), "--peers", gossip)
 	fresh.kubectl("get", "namespace", "kept", "later2", "after")
 	until(t, func() error {
 		if out := mustRunProgram(t, filepath.Join(data, "admin.kubeconfig"), "members"); strings.Count(out, "voter") != 1 || !strings.Contains(out, "leader") {

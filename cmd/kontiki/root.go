@@ -30,7 +30,11 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newServerCommand(), newMembersCommand(), newStatusCommand(), newProxyCommand(), newSnapshotCommand(), newRecoverCommand(), newVersionCommand())
+	root.AddCommand(
+		newServerCommand(), newTokenCommand(), newMembersCommand(), newStatusCommand(),
+		newCertCommand(), newKubeconfigCommand(), newProxyCommand(),
+		newSnapshotCommand(), newRecoverCommand(), newVersionCommand(),
+	)
 	return root
 }
 

@@ -17,7 +17,6 @@ import (
 	"kontiki/api/audit"
 	"kontiki/api/auth"
 	"kontiki/api/duties"
-	"kontiki/api/metrics"
 	"kontiki/api/registry"
 	"kontiki/api/storage"
 	"kontiki/cluster"
@@ -37,9 +36,11 @@ func newServerCommand() *cobra.Command {
 		Short: "Run a node",
 		Long: `Run a node.
 
-With --data-dir alone it is a cluster of one. For three, give each node --join
-with the others' gossip addresses and --bootstrap-expect 3; the same command
-line serves the first boot, every restart, and a node that is added later.
+With --data-dir alone it is a cluster of one. Others join it with --join, the
+API address of any member, and --token, which "kontiki token create" prints. To
+form a cluster of three at once, start the first with --bootstrap-expect 3, and
+the other two with --join, --token and --bootstrap-expect 3. The same command
+line serves the first boot and every restart.
 
 Every flag can be set by an environment variable: --data-dir by
 KONTIKI_DATA_DIR, and so on.`,
@@ -62,7 +63,10 @@ KONTIKI_DATA_DIR, and so on.`,
 
 // Run runs a server until ctx ends or it fails.
 func Run(ctx context.Context, cfg Config, log hclog.Logger) error {
-	s, err := Start(cfg, log)
+	s, err := Start(ctx, cfg, log)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -86,14 +90,15 @@ type Server struct {
 	Kubeconfig string // file
 	URL        string // of the API
 
-	api    *api.Server
-	audit  *audit.Log
-	failed chan error
+	api          *api.Server
+	audit        *audit.Log
+	failed       chan error
+	certificates *certificates
 }
 
 // Start starts a node and returns when it answers. Whether it is ready, /readyz
-// tells.
-func Start(cfg Config, log hclog.Logger) (*Server, error) {
+// tells. Ctx ends the search for a member to join; nothing later.
+func Start(ctx context.Context, cfg Config, log hclog.Logger) (*Server, error) {
 	if err := cfg.Complete(); err != nil {
 		return nil, err
 	}
@@ -102,7 +107,10 @@ func Start(cfg Config, log hclog.Logger) (*Server, error) {
 		return nil, fmt.Errorf("cannot serve the API on %s: %w; choose another --api-addr or stop what uses it", cfg.APIAddr, err)
 	}
 	s := &Server{failed: make(chan error, 2)}
-	if err := s.start(cfg, listener, log); err != nil {
+	if err = join(ctx, cfg, log.Named("join")); err == nil {
+		err = s.start(cfg, listener, log)
+	}
+	if err != nil {
 		listener.Close()
 		return nil, err
 	}
@@ -110,11 +118,12 @@ func Start(cfg Config, log hclog.Logger) (*Server, error) {
 }
 
 func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) error {
-	address := reachable(listener.Addr().String())
+	address := reachable(listener.Addr().String(), cfg.PeerAddr)
 	root, err := pki.EnsureCluster(cfg.PKIDir)
 	if err != nil {
 		return err
 	}
+	root.Now = cfg.Clock.Now
 	node, err := identify(cfg, root, address)
 	if err != nil {
 		return err
@@ -133,20 +142,23 @@ func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) erro
 		return err
 	}
 	// From here on the data directory is this process's alone.
-	s.Kubeconfig = filepath.Join(cfg.DataDir, "admin.kubeconfig")
-	if err := ensureKubeconfig(s.Kubeconfig, root, cfg.Name, address); err != nil {
+	s.Kubeconfig = filepath.Join(cfg.DataDir, adminFile)
+	s.certificates = &certificates{
+		cfg: cfg, root: root, identity: node.Identity, kubeconfig: s.Kubeconfig, address: address, log: log.Named("certificates"),
+	}
+	if err := s.certificates.start(); err != nil {
 		return errors.Join(err, s.Node.Abort())
 	}
 	backend := storage.Backend{Proposer: s.Node, State: s.State, Feed: s.Hub, Silence: s.Node.Silence, CaughtUp: s.Node.CaughtUp()}
 	s.api, err = api.New(api.Config{
 		Name: cfg.Name, Build: buildVersion(), Address: address,
-		TLS: serverTLS(node.Identity), Authenticator: authenticator,
+		TLS: serverTLS(node.Identity), Authenticator: authenticator, Root: root, Certificates: s.certificates,
 		EventTTL: cfg.EventTTL, Kubelet: cfg.Kubelet, Ranges: cfg.Ranges,
 		Node: s.Node, Backend: backend, Logger: log.Named("api"),
 		Reporter: s.Node, Window: s.Hub.Stats, Audit: s.audit,
-		Certificates: func() []metrics.Certificate { return certificates(filepath.Join(cfg.DataDir, "pki"), cfg.PKIDir) },
 	})
 	if err != nil {
+		s.certificates.stop()
 		return errors.Join(err, s.Node.Abort())
 	}
 	s.lead(cfg.Ranges, backend, log.Named("duties"))
@@ -200,12 +212,12 @@ func identify(cfg Config, root *pki.Cluster, address string) (cluster.Config, er
 	if err != nil {
 		return node, err
 	}
-	if node.Identity, err = pki.NodeIdentity(root, filepath.Join(cfg.DataDir, "pki"), cfg.Name, hosts); err != nil {
+	if node.Identity, err = pki.NodeIdentity(root, identityDir(cfg.DataDir), cfg.Name, hosts); err != nil {
 		return node, err
 	}
 	node.Name, node.DataDir, node.GossipKey = cfg.Name, cfg.DataDir, root.GossipKey
 	node.PeerAddr, node.GossipAddr, node.APIAddr = cfg.PeerAddr, cfg.GossipAddr, address
-	node.Join, node.BootstrapExpect, node.NonVoter = cfg.Join, cfg.BootstrapExpect, cfg.NonVoter
+	node.Join, node.BootstrapExpect, node.NonVoter = cfg.Peers, cfg.BootstrapExpect, cfg.NonVoter
 	node.Version = buildVersion()
 	if node.DiskReserve, err = parseReserve(cfg.DiskReserve); err != nil {
 		return node, err
@@ -219,10 +231,10 @@ func identify(cfg Config, root *pki.Cluster, address string) (cluster.Config, er
 // none, or a wrong one, is told so by the API, with a Status.
 func serverTLS(identity *pki.Identity) *tls.Config {
 	return &tls.Config{
-		Certificates: []tls.Certificate{identity.Certificate},
-		ClientAuth:   tls.RequestClientCert,
-		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"h2", "http/1.1"},
+		GetCertificate: identity.GetCertificate,
+		ClientAuth:     tls.RequestClientCert,
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"h2", "http/1.1"},
 	}
 }
 
@@ -243,19 +255,13 @@ func (s *Server) Failed() <-chan error {
 // Stop ends the server: first for clients, whose requests may finish, then for
 // the other nodes, and last for what the leader's duties used.
 func (s *Server) Stop(ctx context.Context) error {
+	s.certificates.stop()
 	return errors.Join(s.api.Shutdown(ctx), s.Node.Close(ctx), s.api.Close(), s.audit.Close())
 }
 
 // Abort ends the server at once, with no word to anybody: what a crash looks
 // like to clients and to other nodes.
 func (s *Server) Abort() error {
+	s.certificates.stop()
 	return errors.Join(s.api.Close(), s.Node.Abort(), s.audit.Close())
-}
-
-// certificates are those in the directories.
-func certificates(dirs ...string) (all []metrics.Certificate) {
-	for _, c := range pki.Expiries(dirs...) {
-		all = append(all, metrics.Certificate{Name: c.Name, NotAfter: c.NotAfter})
-	}
-	return all
 }

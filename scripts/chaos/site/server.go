@@ -23,7 +23,7 @@ func (n *Node) command() vm.Command {
 		fmt.Sprintf("--bootstrap-expect=%d", s.cfg.Nodes),
 	}
 	if len(join) > 0 {
-		args = append(args, "--join="+strings.Join(join, ","))
+		args = append(args, "--peers="+strings.Join(join, ","))
 	}
 	return vm.Command{
 		Path: s.cfg.Binary, Args: args, Log: n.LogFile,
