@@ -24,6 +24,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"kontiki/scripts/servers"
 )
 
 type options struct {
@@ -75,14 +77,15 @@ func (o options) run(ctx context.Context) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var peer programs
-	k, servers, err := o.start(ctx, root, dir, &peer)
+	peer, k, servers, err := o.start(ctx, root, dir)
 	if o.keep {
 		fmt.Fprintf(os.Stderr, "left running: everything in %s; stop it with kill -KILL %s and scripts/cluster.sh down --dir %s\n",
-			dir, peer.pids(), filepath.Join(dir, "kontiki"))
+			dir, pids(peer), filepath.Join(dir, "kontiki"))
 	} else {
 		defer os.RemoveAll(dir)
-		defer peer.stop()
+		if peer != nil {
+			defer peer.Stop()
+		}
 		if k != nil {
 			defer k.stop()
 		}
@@ -131,7 +134,8 @@ func writeRecord(ctx context.Context, peer *server, all []sequence, r *report, p
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), next.save(path))
 }
 
-func (o options) start(ctx context.Context, root, dir string, peer *programs) (*kontiki, []*server, error) {
+// start returns what it has started in any case.
+func (o options) start(ctx context.Context, root, dir string) (*servers.Group, *kontiki, []*server, error) {
 	binaries := o.binaries
 	if !filepath.IsAbs(binaries) {
 		binaries = filepath.Join(root, binaries)
@@ -139,19 +143,19 @@ func (o options) start(ctx context.Context, root, dir string, peer *programs) (*
 	homes := map[string]string{"peer": filepath.Join(dir, "peer"), "kontiki": filepath.Join(dir, "kontiki")}
 	for _, home := range homes {
 		if err := os.MkdirAll(home, 0o700); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	fmt.Fprintln(os.Stderr, "starting etcd and kube-apiserver")
-	reference, err := startPeer(ctx, peer, binaries, homes["peer"])
+	peer, reference, err := startPeer(ctx, binaries, homes["peer"])
 	if err != nil {
-		return nil, nil, err
+		return peer, nil, nil, err
 	}
 	k, err := startKontiki(ctx, root, homes["kontiki"])
 	if err != nil {
-		return k, nil, err
+		return peer, k, nil, err
 	}
-	return k, []*server{reference, k.leader, k.follower}, nil
+	return peer, k, []*server{reference, k.leader, k.follower}, nil
 }
 
 // sequences are those of the corpus, and generated ones until there are enough requests.
