@@ -114,6 +114,27 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
+// BenchmarkSelectiveFanOut is one write among so many watches that each select one object, as kubelets do,
+// so that one of them sees it: unrelated watches are not to make a write dearer.
+func BenchmarkSelectiveFanOut(b *testing.B) {
+	for _, watches := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprintf("watches=%d", watches), func(b *testing.B) {
+			leader, _ := newReplicas(0)
+			store := leader.store(b)
+			mustCreate(b, store, bigPod("a"))
+			seen := mustWatch(b, store, upstream.ListOptions{ResourceVersion: "1", Predicate: byName("a")})
+			for i := range watches - 1 {
+				mustWatch(b, store, upstream.ListOptions{ResourceVersion: "1", Predicate: byName(fmt.Sprintf("b%d", i))})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				mustSet(b, store, "a", count)
+				<-seen.ResultChan()
+			}
+		})
+	}
+}
+
 // BenchmarkUpstream is upstream's: lists between writes.
 func BenchmarkUpstream(b *testing.B) {
 	for _, match := range []metav1.ResourceVersionMatch{notOlderThan, exact} {
