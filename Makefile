@@ -5,17 +5,18 @@ export CGO_ENABLED := 0
 export KONTIKI_BIN := $(CURDIR)/bin/kontiki
 export KUBECTL_BIN := $(CURDIR)/bin/kubectl
 
-TESTFLAGS ?=
-FUZZTIME  ?= 30s
-REQUESTS  ?= 10000
-DURATION  ?= 30m
-SEED      ?= 1
+TESTFLAGS  ?=
+FUZZTIME   ?= 30s
+REQUESTS   ?= 10000
+DURATION   ?= 30m
+BENCHFLAGS ?=
+SEED       ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build run stop test race check fix fuzz contract chaos clean
+.PHONY: help build run stop test race check fix fuzz contract chaos bench bench-scale clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 build: ## build bin/kontiki and bin/kubectl (the first time takes minutes)
 	@scripts/build.sh
@@ -61,6 +62,13 @@ contract: build ## compare with the real kube-apiserver on etcd, request by requ
 
 chaos: ## break clusters of real servers for DURATION (30m) and check what clients saw (best with root)
 	@scripts/chaos.sh --duration $(DURATION)
+
+bench: build ## measure Kontiki and kube-apiserver on etcd, side by side (BENCHFLAGS=... goes to scripts/bench; builds both)
+	@scripts/peer/build.sh
+	go run ./scripts/bench $(BENCHFLAGS)
+
+bench-scale: build ## measure how Kontiki's cost grows up to 150,000 pods and 10,000 watchers
+	go run ./scripts/bench --scale $(BENCHFLAGS)
 
 clean: ## stop the cluster, then remove bin and the cluster's data
 	@scripts/cluster.sh down
