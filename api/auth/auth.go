@@ -33,7 +33,8 @@ func NewAuthenticator(clientCAs *x509.CertPool, tokenFile string) (authenticator
 		opts.Roots = clientCAs
 		return opts, true
 	}
-	methods := []authenticator.Request{clientcert.NewDynamic(verify, clientcert.CommonNameUserConversion)}
+	certificates := clientcert.NewDynamic(verify, clientcert.CommonNameUserConversion)
+	methods := []authenticator.Request{newRemembering(certificates)}
 	if tokenFile != "" {
 		tokens, err := tokenfile.NewCSV(tokenFile)
 		if err != nil {

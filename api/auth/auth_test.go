@@ -34,7 +34,7 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-func newAuthority(t *testing.T) *authority {
+func newAuthority(t testing.TB) *authority {
 	t.Helper()
 	a := &authority{key: newKey(t)}
 	a.cert = a.sign(t, &x509.Certificate{
@@ -43,7 +43,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-func newKey(t *testing.T) *ecdsa.PrivateKey {
+func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -53,7 +53,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 }
 
 // sign fills in what all certificates have; the authority's own is the first.
-func (a *authority) sign(t *testing.T, template *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
+func (a *authority) sign(t testing.TB, template *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
 	t.Helper()
 	template.SerialNumber, template.NotBefore = big.NewInt(1), time.Now().Add(-time.Hour)
 	if template.NotAfter.IsZero() {
@@ -74,7 +74,7 @@ func (a *authority) sign(t *testing.T, template *x509.Certificate, key *ecdsa.Pr
 	return cert
 }
 
-func (a *authority) client(t *testing.T, usage x509.ExtKeyUsage, expires time.Duration, name string, groups ...string) *x509.Certificate {
+func (a *authority) client(t testing.TB, usage x509.ExtKeyUsage, expires time.Duration, name string, groups ...string) *x509.Certificate {
 	t.Helper()
 	return a.sign(t, &x509.Certificate{
 		Subject: pkix.Name{CommonName: name, Organization: groups}, NotAfter: time.Now().Add(expires),
@@ -211,6 +211,51 @@ func TestWhat(t *testing.T) {
 			if err != nil || (decision == authorizer.DecisionAllow) != c.want[i] {
 				t.Errorf("%s %s by %s: decision %d %v, want %t", c.verb, c.path, u.GetName(), decision, err, c.want[i])
 			}
+		}
+	}
+}
+
+// TestRememberedCertificate asks with a certificate often, until it expires: it
+// is verified once, and refused when its time is over.
+func TestRememberedCertificate(t *testing.T) {
+	ca := newAuthority(t)
+	authn, err := newAuthenticator(t, ca, tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := ca.client(t, x509.ExtKeyUsageClientAuth, time.Hour, "ada", "staff")
+	r := httptest.NewRequest(http.MethodGet, "/api", nil)
+	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
+	for range 3 {
+		response, ok, err := authn.AuthenticateRequest(r)
+		if err != nil || !ok || response.User.GetName() != "ada" || !slices.Contains(response.User.GetGroups(), "staff") {
+			t.Fatalf("got %v, %v, %v, want ada", response, ok, err)
+		}
+	}
+	if allocs := testing.AllocsPerRun(100, func() { authn.AuthenticateRequest(r) }); allocs > 20 {
+		t.Errorf("%v allocations to authenticate again, want no verification, which takes more", allocs)
+	}
+	cert.NotAfter = time.Now().Add(-time.Second) // its time is over while it is remembered
+	if response, ok, err := authn.AuthenticateRequest(r); ok || err == nil {
+		t.Errorf("got %v, %v, %v for an expired certificate, want an error", response, ok, err)
+	}
+}
+
+// BenchmarkCertificate authenticates one client's requests.
+func BenchmarkCertificate(b *testing.B) {
+	ca := newAuthority(b)
+	pool := x509.NewCertPool()
+	pool.AddCert(ca.cert)
+	authn, err := auth.NewAuthenticator(pool, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/api", nil)
+	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{ca.client(b, x509.ExtKeyUsageClientAuth, time.Hour, "ada", "staff")}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok, err := authn.AuthenticateRequest(r); !ok || err != nil {
+			b.Fatal(ok, err)
 		}
 	}
 }
