@@ -151,7 +151,7 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 	if cfg.Admission, err = registry.NewAdmission(s.client, s.informers); err != nil {
 		return err
 	}
-	options := registry.Options{Backend: s.Backend}
+	options := registry.Options{Backend: s.Backend, Encodings: storage.NewEncodings(storage.DefaultEncodingBytes)}
 	if s.services, err = registry.NewAllocators(options, s.Ranges); err != nil {
 		return err
 	}

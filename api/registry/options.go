@@ -27,7 +27,8 @@ const (
 // Options gives every registry a store on the node's replicated state. It is
 // the generic.RESTOptionsGetter of Open.
 type Options struct {
-	Backend storage.Backend
+	Backend   storage.Backend
+	Encodings *storage.Encodings // of all stores together
 }
 
 var _ generic.RESTOptionsGetter = Options{}
@@ -57,6 +58,7 @@ func (o Options) decorate(
 ) (upstream.Interface, factory.DestroyFunc, error) {
 	store, err := storage.New(storage.Config{
 		Backend:        o.Backend,
+		Encodings:      o.Encodings,
 		GroupResource:  config.GroupResource,
 		Codec:          config.Codec,
 		NewFunc:        newFunc,

@@ -59,9 +59,7 @@ func (t *target) collectionRoutes() []route {
 	var all []route
 	if lister, ok := t.storage.(rest.Lister); ok {
 		watcher, _ := t.storage.(rest.Watcher)
-		list := func() http.HandlerFunc {
-			return handlers.ListResource(lister, watcher, t.scope, false, t.MinWatchTimeout)
-		}
+		list := t.serveList(lister, watcher)
 		watch := func() http.HandlerFunc {
 			return handlers.ListResource(lister, watcher, t.scope, true, t.MinWatchTimeout)
 		}
@@ -92,7 +90,7 @@ func (t *target) itemRoutes(path string) []route {
 	if getter, ok := t.storage.(rest.GetterWithOptions); ok {
 		all = append(all, t.object(http.MethodGet, path, func() http.HandlerFunc { return handlers.GetResourceWithOptions(getter, t.scope, t.subresource != "") }))
 	} else if getter, ok := t.storage.(rest.Getter); ok {
-		all = append(all, t.object(http.MethodGet, path, func() http.HandlerFunc { return handlers.GetResource(getter, t.scope) }))
+		all = append(all, t.object(http.MethodGet, path, t.serveGet(getter)))
 	}
 	if updater, ok := t.storage.(rest.Updater); ok {
 		all = append(all, t.object(http.MethodPut, path, t.serveUpdate(updater)))

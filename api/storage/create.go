@@ -30,7 +30,7 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object,
 	}
 	switch result.Code {
 	case fsm.OK:
-		return s.written(out, key, value, result.Index)
+		return s.written(ctx, out, key, value, result.Index)
 	case fsm.Exists:
 		return storage.NewKeyExistsError(key, 0)
 	default:
@@ -74,12 +74,12 @@ func (s *Store) propose(ctx context.Context, cmd fsm.Command) (fsm.Result, error
 // written sets out, when there is one, to what a read of the entry just written
 // gives. The entry is already applied here, so its object is made where the
 // next reader finds it, unless somebody wrote again in between.
-func (s *Store) written(out runtime.Object, key string, value []byte, index uint64) error {
+func (s *Store) written(ctx context.Context, out runtime.Object, key string, value []byte, index uint64) error {
 	if out == nil {
 		return nil
 	}
 	if entry, ok := s.State.View().Get(key); ok && entry.ModIndex == index {
-		return s.fill(out, entry)
+		return s.answer(ctx, out, entry)
 	}
 	decoded, err := s.decode(value, index)
 	if err != nil {

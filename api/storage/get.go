@@ -25,12 +25,26 @@ func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 	entry, ok := view.Get(key)
 	switch {
 	case ok:
-		return s.fill(out, entry)
+		return s.answer(ctx, out, entry)
 	case opts.IgnoreNotFound:
 		return runtime.SetZeroValue(out)
 	default:
 		return storage.NewKeyNotFoundError(key, 0)
 	}
+}
+
+// answer is fill, but for a result that is sent as it is: that is not copied.
+func (s *Store) answer(ctx context.Context, out runtime.Object, entry *fsm.Entry) error {
+	a := answerIn(ctx)
+	if a == nil {
+		return s.fill(out, entry)
+	}
+	obj, err := s.objectOf(entry)
+	if err != nil {
+		return storage.NewInternalError(err)
+	}
+	a.set(out, obj)
+	return assign(out, obj.decoded)
 }
 
 // fill sets out to a copy of what the entry holds.

@@ -38,7 +38,12 @@ func (s *Store) GetList(ctx context.Context, key string, opts storage.ListOption
 	if err := page.collect(ctx, view, prefix, from, opts.Recursive); err != nil {
 		return err
 	}
-	page.assign(items)
+	if answer := answerIn(ctx); answer != nil {
+		assignItems(items, nil)
+		answer.set(listObj, &sharedList{list: listObj, items: page.objects})
+	} else {
+		assignItems(items, page.objects)
+	}
 	remaining := func() int64 { return int64(view.Count(prefix, from)) }
 	return s.finishList(listObj, view.Index(), &page, prefix, remaining, opts)
 }
@@ -81,7 +86,7 @@ type page struct {
 	store   *Store
 	pred    storage.SelectionPredicate
 	limit   int
-	objects []runtime.Object
+	objects []*object
 	lastKey string // of the last object taken
 	more    bool   // there are keys after it
 }
@@ -117,17 +122,17 @@ func (p *page) take(entry *fsm.Entry) error {
 		return storage.NewInternalError(err)
 	}
 	if matched, err := p.pred.Matches(obj.decoded); err == nil && matched {
-		p.objects = append(p.objects, obj.decoded)
+		p.objects = append(p.objects, obj)
 		p.lastKey = entry.Key
 	}
 	return nil
 }
 
-// assign sets the list's items; an empty list has an empty slice, not nil.
-func (p *page) assign(items reflect.Value) {
-	slice := reflect.MakeSlice(items.Type(), len(p.objects), len(p.objects))
-	for i, obj := range p.objects {
-		slice.Index(i).Set(reflect.ValueOf(obj).Elem())
+// assignItems sets a list's items; an empty list has an empty slice, not nil.
+func assignItems(items reflect.Value, objects []*object) {
+	slice := reflect.MakeSlice(items.Type(), len(objects), len(objects))
+	for i, obj := range objects {
+		slice.Index(i).Set(reflect.ValueOf(obj.decoded).Elem())
 	}
 	items.Set(slice)
 }

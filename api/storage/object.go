@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -25,6 +24,7 @@ type object struct {
 	metav1.Object // reads of the decoded object; its setters must not be called
 	decoded       runtime.Object
 	encodings     sync.Map               // runtime.Identifier -> *encoding
+	kept          *Encodings             // counts them
 	last          atomic.Pointer[object] // see asOf
 }
 
@@ -33,11 +33,8 @@ var _ runtime.CacheableObject = (*object)(nil)
 // tableMark is in the identifier of every encoder that makes tables.
 const tableMark = "Kind=Table"
 
-type encoding struct {
-	once  sync.Once
-	bytes []byte
-	err   error
-}
+// watchMark begins the identifier of every encoder of watch events.
+const watchMark = `{"name":"watch","`
 
 // objectOf returns the entry's object, decoding it on first use.
 func (s *Store) objectOf(entry *fsm.Entry) (*object, error) {
@@ -48,19 +45,19 @@ func (s *Store) objectOf(entry *fsm.Entry) (*object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s at %d: %w", entry.Key, entry.ModIndex, err)
 	}
-	obj, err := newObject(decoded)
+	obj, err := newObject(decoded, s.Encodings)
 	if err != nil {
 		return nil, err
 	}
 	return entry.SetMemo(obj).(*object), nil
 }
 
-func newObject(decoded runtime.Object) (*object, error) {
+func newObject(decoded runtime.Object, kept *Encodings) (*object, error) {
 	accessor, err := meta.Accessor(decoded)
 	if err != nil {
 		return nil, err
 	}
-	return &object{Object: accessor, decoded: decoded}, nil
+	return &object{Object: accessor, decoded: decoded, kept: kept}, nil
 }
 
 // decode makes a new object of stored bytes, at the version that they have.
@@ -83,7 +80,7 @@ func (o *object) asOf(index uint64) (*object, error) {
 		return last, nil
 	}
 	decoded := o.copy()
-	last, err := newObject(decoded)
+	last, err := newObject(decoded, o.kept)
 	if err != nil {
 		return nil, err
 	}
@@ -95,20 +92,19 @@ func (o *object) asOf(index uint64) (*object, error) {
 // CacheEncode implements runtime.CacheableObject. An encoding lives as long as
 // the entry, so a table row is not kept: it shows an age, and the encoder that
 // makes it counts on being called to know that it has sent the column headers.
+//
+// Encoders convert what they get and do not change it, as with the lists of
+// upstream's watch cache. That of a watch event gets the object with its
+// encodings: the event is one of them with a few bytes around it.
 func (o *object) CacheEncode(id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer) error {
 	if strings.Contains(string(id), tableMark) {
 		return encode(o.copy(), w)
 	}
-	slot, ok := o.encodings.Load(id)
-	if !ok {
-		slot, _ = o.encodings.LoadOrStore(id, &encoding{})
+	from := o.decoded
+	if strings.HasPrefix(string(id), watchMark) {
+		from = o
 	}
-	enc := slot.(*encoding)
-	enc.once.Do(func() {
-		var buf bytes.Buffer
-		enc.err = encode(o.copy(), &buf)
-		enc.bytes = buf.Bytes()
-	})
+	enc := o.encodingOf(id, func(w io.Writer) error { return encode(from, w) })
 	if enc.err != nil {
 		return enc.err
 	}

@@ -61,6 +61,8 @@ type Config struct {
 	Codec       runtime.Codec
 	NewFunc     func() runtime.Object
 	NewListFunc func() runtime.Object
+	// Encodings is shared by all stores of a node; nil is one for this store.
+	Encodings *Encodings
 	// Root comes before every key, "/core" for instance. Together with the
 	// resource prefix, "/pods", it makes the topic of the feed.
 	Root           string
@@ -89,6 +91,9 @@ func New(cfg Config) (*Store, error) {
 	}
 	if !oneSegment(cfg.ResourcePrefix) {
 		return nil, fmt.Errorf("resource prefix %q: want one segment, like /pods", cfg.ResourcePrefix)
+	}
+	if cfg.Encodings == nil {
+		cfg.Encodings = NewEncodings(DefaultEncodingBytes)
 	}
 	return &Store{
 		Config: cfg,

@@ -92,7 +92,7 @@ func (s *Store) commit(ctx context.Context, now *current, cmd fsm.Command, desti
 	}
 	switch result.Code {
 	case fsm.OK:
-		return true, s.written(destination, cmd.Key, cmd.Value, result.Index)
+		return true, s.written(ctx, destination, cmd.Key, cmd.Value, result.Index)
 	case fsm.Conflict, fsm.Exists, fsm.NotFound:
 		return false, now.lost(ctx, result)
 	default:
@@ -112,5 +112,5 @@ func (s *Store) unchanged(ctx context.Context, now *current, destination runtime
 			return false, nil
 		}
 	}
-	return true, s.fill(destination, now.entry)
+	return true, s.answer(ctx, destination, now.entry)
 }

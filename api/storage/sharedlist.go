@@ -1,0 +1,213 @@
+package storage
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// compressFrom is upstream's: longer answers are compressed, if the client likes.
+// Parts of writeSize are written at a time.
+const (
+	compressFrom = 128 << 10
+	writeSize    = 64 << 10
+)
+
+// sharedList is a list that is sent as the encodings that its items have already.
+// In compact JSON and in protobuf, which programs ask for, it is byte for byte
+// what upstream's encoder makes; other encodings are made by that.
+type sharedList struct {
+	list     runtime.Object // without its items
+	items    []*object
+	compress http.Header // of the answer, if it may be compressed
+}
+
+var _ runtime.CacheableObject = (*sharedList)(nil)
+
+// Compress lets an answer that is a list be compressed, and says so in header
+// when it is. The items are compressed one by one, and each only once: together
+// they are longer than as a whole, and cost a fraction of the time.
+func (a *Answer) Compress(header http.Header) {
+	if list, ok := a.shared.(*sharedList); ok {
+		list.compress = header
+	}
+}
+
+// CacheEncode implements runtime.CacheableObject.
+func (l *sharedList) CacheEncode(id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer) error {
+	var empty bytes.Buffer
+	if err := encode(l.list, &empty); err != nil {
+		return err
+	}
+	frame, ok := frameOf(empty.Bytes())
+	if !ok {
+		return l.encodeWhole(encode, w)
+	}
+	parts := make([]part, len(l.items))
+	total := 0
+	for i, item := range l.items {
+		p := part{encoding: item.encodingOf(id, func(w io.Writer) error { return encode(item.decoded, w) }), of: item, id: id}
+		if p.err != nil {
+			return p.err
+		}
+		if p.lead, p.body, ok = frame.item(p.bytes); !ok {
+			return fmt.Errorf("encode a list: an item begins with %.40q", p.bytes)
+		}
+		total += len(p.lead) + len(p.body)
+		parts[i] = p
+	}
+	head, tail := frame.around(total)
+	if len(parts) > 0 {
+		parts[0].lead = parts[0].lead[frame.comma:]
+	}
+	if l.compress != nil && len(head)+total+len(tail) > compressFrom {
+		l.sayCompressed()
+		return writeCompressed(w, head, parts, tail)
+	}
+	return writeParts(w, head, parts, tail)
+}
+
+// encodeWhole is for encodings that are not assembled.
+func (l *sharedList) encodeWhole(encode func(runtime.Object, io.Writer) error, w io.Writer) error {
+	if l.compress == nil {
+		return encode(l.GetObject(), w)
+	}
+	var whole bytes.Buffer
+	if err := encode(l.GetObject(), &whole); err != nil {
+		return err
+	}
+	if whole.Len() <= compressFrom {
+		_, err := whole.WriteTo(w)
+		return err
+	}
+	l.sayCompressed()
+	compressor, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err == nil {
+		_, err = whole.WriteTo(compressor)
+	}
+	if err != nil {
+		return err
+	}
+	return compressor.Close()
+}
+
+func (l *sharedList) sayCompressed() {
+	l.compress.Set("Content-Encoding", "gzip")
+	l.compress.Add("Vary", "Accept-Encoding")
+}
+
+// GetObject implements runtime.CacheableObject: the list with its items.
+func (l *sharedList) GetObject() runtime.Object {
+	full := l.list.DeepCopyObject()
+	items, err := itemsOf(full)
+	if err != nil {
+		panic(err) // GetList has asked for them before
+	}
+	assignItems(items, l.items)
+	return full
+}
+
+// GetObjectKind implements runtime.Object.
+func (l *sharedList) GetObjectKind() schema.ObjectKind { return l.list.GetObjectKind() }
+
+// DeepCopyObject implements runtime.Object.
+func (l *sharedList) DeepCopyObject() runtime.Object { return l.GetObject().DeepCopyObject() }
+
+// part is an item as it stands in a list: a few bytes, and a piece of its own
+// encoding.
+type part struct {
+	*encoding
+	of         *object
+	id         runtime.Identifier
+	lead, body []byte
+}
+
+func writeParts(w io.Writer, head []byte, parts []part, tail []byte) error {
+	buf := bytes.NewBuffer(append(make([]byte, 0, 2*writeSize), head...))
+	for _, p := range parts {
+		buf.Write(p.lead)
+		buf.Write(p.body)
+		if buf.Len() < writeSize {
+			continue
+		}
+		if _, err := buf.WriteTo(w); err != nil {
+			return err
+		}
+	}
+	buf.Write(tail)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+// writeCompressed writes a gzip stream, of one member: some readers know no more.
+// Leads are a few bytes, and stored.
+func writeCompressed(w io.Writer, head []byte, parts []part, tail []byte) error {
+	sum, size := crc32.NewIEEE(), 0
+	count := func(data []byte) {
+		sum.Write(data)
+		size += len(data)
+	}
+	buf := bytes.NewBuffer(make([]byte, 0, 2*writeSize))
+	buf.Write([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}) // deflate, no time, fastest, any system
+	store := func(data []byte) {
+		count(data)
+		for part := range chunks(data) {
+			buf.Write(storedBlock(len(part)))
+			buf.Write(part)
+		}
+	}
+	store(head)
+	for _, p := range parts {
+		store(p.lead)
+		count(p.body)
+		buf.Write(p.deflate())
+		if buf.Len() < writeSize {
+			continue
+		}
+		if _, err := buf.WriteTo(w); err != nil {
+			return err
+		}
+	}
+	store(tail)
+	buf.Write([]byte{3, 0}) // the last block, empty
+	end := binary.LittleEndian.AppendUint32(nil, sum.Sum32())
+	buf.Write(binary.LittleEndian.AppendUint32(end, uint32(size)))
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+// storedBlock begins a deflate block of n bytes as they are. It starts where a
+// byte starts, as all parts here do.
+func storedBlock(n int) []byte {
+	head := binary.LittleEndian.AppendUint16([]byte{0}, uint16(n))
+	return binary.LittleEndian.AppendUint16(head, ^uint16(n))
+}
+
+// chunks yields the parts of data that fit a stored block.
+func chunks(data []byte) func(func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for len(data) > 0 {
+			n := min(len(data), 1<<16-1)
+			if !yield(data[:n]) {
+				return
+			}
+			data = data[n:]
+		}
+	}
+}
+
+// deflate returns the body compressed, and keeps that with the encoding.
+func (p *part) deflate() []byte {
+	p.deflating.Do(func() {
+		p.deflated = deflate(p.body)
+		p.of.kept.add(p.of, p.id, len(p.deflated))
+	})
+	return p.deflated
+}
