@@ -70,7 +70,7 @@ func (k *Kontiki) flags(i int) []string {
 		}
 	}
 	if len(others) > 0 {
-		flags = append(flags, "--join="+strings.Join(others, ","))
+		flags = append(flags, "--peers="+strings.Join(others, ","))
 	}
 	return flags
 }

@@ -70,10 +70,10 @@ func TestFlags(t *testing.T) {
 		return slices.ContainsFunc(k.flags(i), func(f string) bool { return strings.HasPrefix(f, flag) })
 	}
 	k := &Kontiki{Nodes: 3, ports: make([]int, 12)}
-	if !has(k, 0, "--bootstrap-expect=3") || !has(k, 2, "--join=") || has(k, 3, "--bootstrap-expect") || !has(k, 3, "--join=") {
+	if !has(k, 0, "--bootstrap-expect=3") || !has(k, 2, "--peers=") || has(k, 3, "--bootstrap-expect") || !has(k, 3, "--peers=") {
 		t.Errorf("founder %v, later %v", k.flags(0), k.flags(3))
 	}
-	if one := (&Kontiki{Nodes: 1, ports: make([]int, 3)}); has(one, 0, "--join") {
+	if one := (&Kontiki{Nodes: 1, ports: make([]int, 3)}); has(one, 0, "--peers") {
 		t.Errorf("single: %v", one.flags(0))
 	}
 }
