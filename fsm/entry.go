@@ -31,16 +31,31 @@ func (e *Entry) Memo() any {
 	return nil
 }
 
-// SetMemo keeps v with this version, for as long as the version is in memory:
-// the decoded object, its encodings. The first call wins and all calls return
-// the winner, so concurrent readers end up sharing one. The FSM neither looks
-// at it nor stores it.
+// SetMemo keeps v with this version: the decoded object, its encodings. The first
+// call wins and all calls return the winner, so concurrent readers end up sharing
+// one. The FSM neither looks at it nor stores it.
 func (e *Entry) SetMemo(v any) any {
 	if e.memo.CompareAndSwap(nil, &memo{v}) {
 		return v
 	}
-	return e.memo.Load().v
+	if m := e.memo.Load(); m != nil && m.v != nil {
+		return m.v
+	}
+	return v
 }
+
+// DropMemo forgets the memo; the next SetMemo keeps another one.
+func (e *Entry) DropMemo() {
+	if m := e.memo.Load(); m != nil && m != sealed {
+		e.memo.CompareAndSwap(m, nil)
+	}
+}
+
+// SealMemo forgets the memo and has this version keep none from now on.
+func (e *Entry) SealMemo() { e.memo.Store(sealed) }
+
+// sealed is the memo of an entry that keeps none.
+var sealed = &memo{}
 
 // Event is one change of one key.
 type Event struct {

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"io"
 	"sync"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -23,8 +24,10 @@ type Encodings struct {
 	queue []queued // guarded by mu; oldest first
 }
 
+// queued is weak: an object that nobody has any more goes at once, with its
+// encodings, though they count until their turn comes.
 type queued struct {
-	object *object
+	object weak.Pointer[object]
 	id     runtime.Identifier
 	bytes  int64
 }
@@ -37,13 +40,15 @@ func (e *Encodings) add(o *object, id runtime.Identifier, size int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.bytes += int64(size)
-	e.queue = append(e.queue, queued{o, id, int64(size)})
+	e.queue = append(e.queue, queued{weak.Make(o), id, int64(size)})
 	for e.bytes > e.limit {
 		oldest := e.queue[0]
 		e.queue[0] = queued{}
 		e.queue = e.queue[1:]
 		e.bytes -= oldest.bytes
-		oldest.object.encodings.Delete(oldest.id)
+		if o := oldest.object.Value(); o != nil {
+			o.encodings.Delete(oldest.id)
+		}
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 )
 
 // object is what an entry means to Kubernetes, made once per entry and node and
-// kept in the entry's memo. It is shared and must not be changed.
+// kept in the entry's memo while Memos allows. It is shared and must not be
+// changed.
 //
 // It is also what watches send: as a runtime.CacheableObject it lets a thousand
 // watchers of one event share one encoding.
@@ -49,7 +50,11 @@ func (s *Store) objectOf(entry *fsm.Entry) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return entry.SetMemo(obj).(*object), nil
+	obj = entry.SetMemo(obj).(*object)
+	if s.Memos != nil {
+		s.Memos.add(len(entry.Value), s.State.View)
+	}
+	return obj, nil
 }
 
 func newObject(decoded runtime.Object, kept *Encodings) (*object, error) {

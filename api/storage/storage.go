@@ -51,6 +51,8 @@ type Backend struct {
 	// start; before that it may be older than what it served in an earlier life.
 	// Nil is closed.
 	CaughtUp <-chan struct{}
+	// Memos bounds what is kept decoded; nil keeps all.
+	Memos *Memos
 }
 
 // Config says what one store holds.

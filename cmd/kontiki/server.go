@@ -137,7 +137,8 @@ func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) erro
 	}
 	node.Logger = log
 	s.Hub = watch.NewHub(watch.Config{})
-	s.State = fsm.New(s.Hub)
+	memos := storage.NewMemos(storage.DefaultDecodedBytes)
+	s.State = fsm.New(s.Hub, memos)
 	if s.Node, err = cluster.Open(node, s.State); err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (s *Server) start(cfg Config, listener net.Listener, log hclog.Logger) erro
 	if err := s.certificates.start(); err != nil {
 		return errors.Join(err, s.Node.Abort())
 	}
-	backend := storage.Backend{Proposer: s.Node, State: s.State, Feed: s.Hub, Silence: s.Node.Silence, CaughtUp: s.Node.CaughtUp()}
+	backend := storage.Backend{Proposer: s.Node, State: s.State, Feed: s.Hub, Silence: s.Node.Silence, CaughtUp: s.Node.CaughtUp(), Memos: memos}
 	s.api, err = api.New(api.Config{
 		Name: cfg.Name, Build: buildVersion(), Address: address,
 		TLS: serverTLS(node.Identity), Authenticator: authenticator, Root: root, Certificates: s.certificates,
