@@ -143,6 +143,7 @@ func yamlBomb() string {
 // log has decided: then its entry moves the lists' versions on.
 func TestBadInput(t *testing.T) {
 	c := newCluster(t, 1, nil)
+	c.waitServersPublished() // the last thing that is written by itself
 	client := c.http(0)
 	mustCreate(t, client, leasesPath+"?fieldManager=owner", lease("there", `,"labels":{"owner":"you"}`))
 	mustCreate(t, client, podsPath, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"there"},"spec":{"containers":[{"name":"a","image":"a","env":[{"name":"A","value":"`+strings.Repeat("x", 2<<20)+`"}]}]}}`)
@@ -171,6 +172,7 @@ func TestBadInput(t *testing.T) {
 // TestDryRun: everything but the writing happens.
 func TestDryRun(t *testing.T) {
 	c := newCluster(t, 1, nil)
+	c.waitServersPublished() // the last thing that is written by itself
 	client := c.http(0)
 	mustCreate(t, client, leasesPath, lease("there", ""))
 	mustCreate(t, client, podsPath, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"there"},"spec":{"containers":[{"name":"a","image":"a"}]}}`)

@@ -99,7 +99,7 @@ func (c *testCluster) dialPeer(i int) *x509.Certificate {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	conn, err := tls.Dial("tcp", c.nodes[i].Node.PeerAddr(), other.PeerClient(c.nodes[i].cfg.Name, "kontiki-peer/1"))
+	conn, err := tls.Dial("tcp", c.nodes[i].Node.PeerAddr(), other.PeerClient(c.nodes[i].cfg.Name, "kontiki-peer/2"))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("node %d: %+v", i, status)
 		}
 		for _, m := range status.Members {
-			if m.Report == nil || m.Report.Disk.Total == 0 || len(m.Report.Certificates) != 2 || m.Report.LogBytes == 0 || m.Report.AppliedIndex == 0 {
+			if m.Report == nil || m.Report.Disk.Total == 0 || len(m.Report.Certificates) != 3 || m.Report.LogBytes == 0 || m.Report.AppliedIndex == 0 {
 				t.Errorf("node %d of %s: %+v, %+v", i, m.Name, m, m.Report)
 			}
 		}
