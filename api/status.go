@@ -70,7 +70,7 @@ func (s *Server) readStatus(_ http.ResponseWriter, r *http.Request) (any, error)
 	for _, member := range s.Reporter.Members() {
 		m := memberStatus(member, reports[member.Name])
 		if m.Report != nil {
-			newest = max(newest, m.Report.CommitIndex)
+			newest = max(newest, m.Report.AppliedIndex) // CommitIndex counts otherwise, after a restore
 		}
 		status.Members = append(status.Members, m)
 	}

@@ -48,7 +48,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add(status.append(nil))
 	f.Add(mark.append(nil))
 	f.Add(agreement{opAgree, "id", who}.append(nil))
-	f.Add(memberState{status, true, 5, 6, time.Second, "id", "v"}.append(nil))
+	f.Add(memberState{status, true, 6, time.Second, "id", "v"}.append(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if m, err := decodeMeta(data); err == nil {
 			if again, err := decodeMeta(m.append(nil)); err != nil || again != m {

@@ -114,7 +114,6 @@ func decodeAgreement(b []byte) (agreement, error) {
 type memberState struct {
 	peerStatus
 	nonVoter bool // it wants no vote
-	commit   uint64
 	term     uint64
 	contact  time.Duration // since it heard its leader; 0 if it leads, -1 if never
 	founding string
@@ -134,7 +133,7 @@ func (s memberState) append(dst []byte) []byte {
 		wish = 1
 	}
 	dst = append(dst, wish)
-	for _, n := range []uint64{s.commit, s.term, contact} {
+	for _, n := range []uint64{s.term, contact} {
 		dst = binary.BigEndian.AppendUint64(dst, n)
 	}
 	return appendString(appendString(dst, s.founding), s.version)
@@ -146,7 +145,7 @@ func decodeMemberState(b []byte) (s memberState, err error) {
 		return memberState{}, err
 	}
 	s.nonVoter = r.byte() == 1
-	s.commit, s.term = r.uint64(), r.uint64()
+	s.term = r.uint64()
 	s.contact = -1
 	if contact := r.uint64(); contact <= maxContact {
 		s.contact = time.Duration(contact) * time.Millisecond

@@ -113,6 +113,33 @@ func TestRestoreReachesFollowerBySnapshot(t *testing.T) {
 	c.WaitEqual()
 }
 
+// TestLagAcrossRestore: nodes that have the same lag nothing, whether the last entries were
+// commands or raft's own, and though a restore moves the index of the state ahead of raft's.
+func TestLagAcrossRestore(t *testing.T) {
+	c := clustertest.New(t, 3)
+	c.WaitLeader()
+	noLag := func(when string) {
+		t.Helper()
+		c.WaitEqual()
+		for i := range 3 {
+			for _, m := range c.Node(i).Survey(t.Context()) {
+				if !m.Reachable || m.Lag != 0 || m.Applied != c.FSM(i).Index() {
+					t.Errorf("%s, node %d says of %s: %+v, want %d", when, i, m.Name, m, c.FSM(i).Index())
+				}
+			}
+		}
+	}
+	noLag("at the start")
+	put(t, c, 0, "old", 5, 10)
+	if _, err := c.Node(1).Restore(t.Context(), bytes.NewReader(backupOf(t, c.Node(0)))); err != nil {
+		t.Fatal(err)
+	}
+	noLag("after a restore")
+	c.Restart(c.WaitLeader())
+	c.WaitLeader()
+	noLag("after an election")
+}
+
 // TestRestoreInterrupted kills the leader, who may be the one that restores, at a random
 // moment: every node ends with the old state, or every one with the new, and no index falls.
 func TestRestoreInterrupted(t *testing.T) {

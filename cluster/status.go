@@ -20,7 +20,7 @@ type Member struct {
 	// From Survey only.
 	Reachable   bool   `json:"reachable"`         // it answered; what follows is its answer
 	Applied     uint64 `json:"appliedIndex"`      // seen by its readers
-	Lag         uint64 `json:"lag"`               // behind what any member knows to be committed
+	Lag         uint64 `json:"lag"`               // behind the member whose readers see most
 	LastContact int64  `json:"lastContactMillis"` // since it heard the leader; 0 on the leader, -1 for never
 	WantsVote   bool   `json:"wantsVote"`
 }
@@ -44,7 +44,7 @@ type Status struct {
 	Term         uint64
 	LastIndex    uint64 // in the log
 	CommitIndex  uint64
-	AppliedIndex uint64        // seen by readers: the FSM's
+	AppliedIndex uint64        // seen by readers: the FSM's. After a restore or a recovery it is ahead of raft's, the three above
 	LastContact  time.Duration // since the leader was heard; 0 on the leader, -1 for never
 }
 

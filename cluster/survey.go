@@ -19,7 +19,7 @@ func (n *Node) Survey(ctx context.Context) []Member {
 	states := n.askMembers(ctx, n.cfg.VerifyTimeout, addrs)
 	var newest uint64
 	for _, state := range states {
-		newest = max(newest, state.commit, state.applied)
+		newest = max(newest, state.applied) // raft's indexes count otherwise, see Status
 	}
 	for i := range members {
 		state, ok := states[members[i].Name]
@@ -97,7 +97,6 @@ func (n *Node) memberStateFor(peer string) memberState {
 	return memberState{
 		peerStatus: n.peerStatusFor(peer),
 		nonVoter:   n.nodeFile.nonVoter(),
-		commit:     n.raft.CommitIndex(),
 		term:       n.raft.CurrentTerm(),
 		contact:    n.lastContact(),
 		founding:   n.nodeFile.settled(),

@@ -36,14 +36,14 @@ func nodeFamilies() []family {
 		{"kontiki_raft_term", "Raft's term. Each election makes a new one.", nil, counter, ofStatus(func(s cluster.Status) float64 { return float64(s.Term) })},
 		{"kontiki_raft_last_log_index", "Index of the newest entry in this node's log.", nil, gauge, ofStatus(func(s cluster.Status) float64 { return float64(s.LastIndex) })},
 		{"kontiki_raft_commit_index", "Index up to which this node knows entries to be committed.", nil, gauge, ofStatus(func(s cluster.Status) float64 { return float64(s.CommitIndex) })},
-		{"kontiki_raft_applied_index", "Index up to which readers on this node see writes: the newest resourceVersion.", nil, gauge, ofStatus(func(s cluster.Status) float64 { return float64(s.AppliedIndex) })},
+		{"kontiki_raft_applied_index", "Index up to which readers on this node see writes: the newest resourceVersion. Compare it with that of other nodes, not with the commit index: a restore moves it ahead.", nil, gauge, ofStatus(func(s cluster.Status) float64 { return float64(s.AppliedIndex) })},
 		{"kontiki_raft_last_contact_seconds", "Time since this node heard the leader; 0 on the leader, -1 for never.", nil, gauge, ofStatus(func(s cluster.Status) float64 { return max(s.LastContact.Seconds(), -1) })},
 		{"kontiki_raft_snapshot_index", "Index of the newest snapshot, 0 if there is none.", nil, gauge, ofStorage(func(s cluster.Storage) float64 { return float64(s.SnapshotIndex) })},
 		{"kontiki_raft_first_log_index", "Index of the oldest entry in this node's log; less than that a follower must get as a snapshot.", nil, gauge, ofStorage(func(s cluster.Storage) float64 { return float64(s.FirstIndex) })},
 		{"kontiki_snapshot_bytes", "Bytes of the snapshots on disk.", nil, gauge, ofStorage(func(s cluster.Storage) float64 { return float64(s.SnapshotBytes) })},
 		{"kontiki_log_bytes", "Bytes of the log's file. It shrinks only at a start, when it is mostly free.", nil, gauge, ofStorage(func(s cluster.Storage) float64 { return float64(s.LogBytes) })},
 		{"kontiki_member_alive", "1 for a member that gossip can reach from this node, 0 for one that it cannot.", []string{"member", "role"}, gauge, readMembers},
-		{"kontiki_follower_lag_entries", "On the leader: how many entries a follower has not applied yet; missing if it does not answer.", []string{"member"}, gauge, readLag},
+		{"kontiki_follower_lag_entries", "On the leader: how many entries a follower has not applied yet of those that the leader has; missing if it does not answer.", []string{"member"}, gauge, readLag},
 		{"kontiki_disk_free_bytes", "Bytes free on the file system of the data directory.", nil, gauge, ofDisk(func(d cluster.Disk) float64 { return float64(d.Free) })},
 		{"kontiki_disk_total_bytes", "Bytes of that file system.", nil, gauge, ofDisk(func(d cluster.Disk) float64 { return float64(d.Total) })},
 		{"kontiki_disk_reserve_bytes", "Free bytes below which writes are refused, the largest first (--disk-reserve).", nil, gauge, ofDisk(func(d cluster.Disk) float64 { return float64(d.Reserve) })},
@@ -140,7 +140,7 @@ func readLag(m *Metrics, to emit) {
 	ctx, cancel := context.WithTimeout(context.Background(), lagTimeout)
 	defer cancel()
 	applied := m.sources.Node.Applied(ctx)
-	last := m.sources.Node.Status().CommitIndex
+	last := m.sources.Node.Status().AppliedIndex // CommitIndex counts otherwise, after a restore
 	for name, index := range applied {
 		to(float64(last-min(index, last)), name)
 	}

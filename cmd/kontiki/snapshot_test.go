@@ -198,6 +198,14 @@ func TestRestoreUnderLoad(t *testing.T) {
 	}
 	until(t, func() error { return samePods(t.Context(), informer, client) })
 	c.checkEqual()
+	for i := range c.nodes {
+		status, err := c.statusOf(i)
+		for _, m := range status.Members {
+			if err != nil || m.Report == nil || m.Lag != 0 {
+				t.Errorf("after the restore node %d says of %s: lag %d, %v, %s", i, m.Name, m.Lag, err, m.Error)
+			}
+		}
+	}
 	again, err := pods.Get(t.Context(), "old-0", metav1.GetOptions{})
 	if err != nil || parse(again.ResourceVersion) < fsm.RestoreGap || again.UID != stale.UID {
 		t.Errorf("old-0 came back as %s %s: %v", again.ResourceVersion, again.UID, err)
