@@ -424,7 +424,7 @@ func (w *work) check(log *watchLog, final []coordinationv1.Lease) error {
 }
 
 // TestStopAtOnce stops a node in the moment in which it begins to lead and its
-// duties begin to ask the API, which is then already closing.
+// duties begin to ask the API, which is then already closing. None of them may hold it up.
 func TestStopAtOnce(t *testing.T) {
 	c := &testCluster{t: t, dir: t.TempDir(), logs: &testLogs{t: t}}
 	t.Cleanup(c.close)
@@ -437,10 +437,14 @@ func TestStopAtOnce(t *testing.T) {
 			}
 			return nil
 		})
+		start := time.Now()
 		if round%2 == 0 {
 			c.stop(0)
 		} else {
 			c.crash(0)
+		}
+		if took := time.Since(start); took > slow(5*time.Second) {
+			t.Errorf("it took %s to stop", took)
 		}
 	}
 }

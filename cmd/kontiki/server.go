@@ -182,7 +182,9 @@ func (s *Server) lead(ranges registry.Ranges, backend storage.Backend, log hclog
 	s.Node.OnLeader(func(ctx context.Context) { duties.EnsureNamespaces(ctx, client.CoreV1(), log) })
 	s.Node.OnLeader(func(ctx context.Context) { duties.ExpireEntries(ctx, backend, log) })
 	s.Node.OnLeader(func(ctx context.Context) {
-		duties.RepairServices(ctx, client, s.api.Allocators(), ranges)
+		if err := duties.RepairServices(ctx, s.api.ClientConfig(), s.api.Allocators(), ranges); err != nil {
+			log.Error("addresses and ports of services are not repaired", "error", err)
+		}
 	})
 	s.Node.OnLeader(func(ctx context.Context) {
 		duties.PublishServers(ctx, client.CoreV1(), s.liveAddresses, ranges.ServersIP(), log)
