@@ -4,21 +4,25 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 )
 
+// runServer is launch or spawn.
+type runServer func(t testing.TB, dir, api string, env []string, args ...string) *process
+
 // threeProcesses starts three real servers that are one cluster, below dir.
-func threeProcesses(t *testing.T, dir string) (nodes [3]*process, start func(i int) *process) {
+func threeProcesses(t *testing.T, dir string) (nodes [3]*process, start func(i int, run runServer) *process) {
 	t.Helper()
 	var peer, gossip [3]string
 	for i := range nodes {
 		peer[i], gossip[i] = freeAddress(t), freeAddress(t)
 	}
-	start = func(i int) *process {
+	start = func(i int, run runServer) *process {
 		data, api := filepath.Join(dir, fmt.Sprintf("n%d", i)), freeAddress(t)
-		return launch(t, data, api, nil, "server", "--name", filepath.Base(data), "--data-dir", data, "--pki-dir", filepath.Join(dir, "pki"),
+		return run(t, data, api, nil, "server", "--name", filepath.Base(data), "--data-dir", data, "--pki-dir", filepath.Join(dir, "pki"),
 			"--api-addr", api, "--peer-addr", peer[i], "--gossip-addr", gossip[i], "--peers", strings.Join(gossip[:], ","), "--bootstrap-expect", "3")
 	}
 	type started struct {
@@ -27,7 +31,7 @@ func threeProcesses(t *testing.T, dir string) (nodes [3]*process, start func(i i
 	}
 	up := make(chan started, 3)
 	for i := range nodes { // each is ready only when a majority is there
-		go func() { up <- started{i, start(i)} }()
+		go func() { up <- started{i, start(i, launch)} }()
 	}
 	for range nodes {
 		one := <-up
@@ -64,11 +68,9 @@ func TestRecover(t *testing.T) {
 	refused("node n1 at", recoverArgs(0, "--yes")) // it has newer data, and no majority
 	nodes[1].end(syscall.SIGKILL)
 
-	// Of the two with all data, one is lost for good, the other goes on.
-	for _, lost := range []string{"n0", "n1"} {
-		if err := os.RemoveAll(filepath.Join(dir, lost)); err != nil {
-			t.Fatal(err)
-		}
+	// Of the two with all data, one goes on, the other comes back too late.
+	if err := os.RemoveAll(filepath.Join(dir, "n0")); err != nil {
+		t.Fatal(err)
 	}
 	refused("not confirmed", recoverArgs(2))
 	out, err := runProgram(t, "", "", recoverArgs(2, "--yes")...)
@@ -81,7 +83,7 @@ func TestRecover(t *testing.T) {
 	if saved, _ := filepath.Glob(filepath.Join(dir, "n2", "raft.before-recover-*", "raft.db")); len(saved) != 1 {
 		t.Errorf("the old files are not kept: %v", saved)
 	}
-	survivor := start(2)
+	survivor := start(2, launch)
 	if got := parse(survivor.kubectl("get", "namespace", "later2", "-o", "jsonpath={.metadata.resourceVersion}")); got <= seen {
 		t.Errorf("version %d after a recovery, clients had seen %d", got, seen)
 	}
@@ -97,6 +99,27 @@ func TestRecover(t *testing.T) {
 		}
 		return nil
 	})
+	comesBackTooLate(t, start(1, spawn), survivor)
+}
+
+// comesBackTooLate looks at a node that has the data of before the recovery: it takes no part,
+// serves nobody, and holds up nobody.
+func comesBackTooLate(t *testing.T, old, survivor *process) {
+	t.Helper()
+	until(t, func() error {
+		if out := old.stderr.String(); !strings.Contains(out, "was founded on its own") {
+			return fmt.Errorf("the node that comes back does not say why it is alone:\n%s", out)
+		}
+		return nil
+	})
+	if out := mustRunProgram(t, filepath.Join(survivor.dir, "admin.kubeconfig"), "members"); regexp.MustCompile(`(?m)^n1 +(voter|nonvoter)`).MatchString(out) {
+		t.Errorf("n1 is a member again:\n%s", out)
+	}
+	survivor.kubectl("create", "namespace", "still")
+	if out, err := tryKubectl(t, filepath.Join(old.dir, "admin.kubeconfig"), nil, "create", "namespace", "beside"); err == nil {
+		t.Errorf("it takes writes: %s", out)
+	}
+	old.end(syscall.SIGTERM)
 }
 
 // gossipOf reads where a server gossips from its log.
