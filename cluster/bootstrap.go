@@ -214,7 +214,7 @@ func (n *Node) foundAlone() error {
 		return err
 	}
 	if id == "" && n.nodeFile.founders() != nil {
-		return fmt.Errorf("%w: this node has promised to found a cluster with %v: start it with the same --join and --bootstrap-expect, or use an empty --data-dir", ErrConfig, n.nodeFile.founders().names())
+		return fmt.Errorf("%w: this node has promised to found a cluster with %v: start it with the same --join or --peers and --bootstrap-expect, or use an empty --data-dir", ErrConfig, n.nodeFile.founders().names())
 	}
 	if id == "" {
 		return fmt.Errorf("%w: %s belongs to the cluster founded as %s: start this node with --join to enter it again, or restore a backup into an empty --data-dir", ErrLostLog, n.cfg.DataDir, n.nodeFile.settled())

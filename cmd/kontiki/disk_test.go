@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kontiki/api"
 	"kontiki/api/storage"
 	"kontiki/cluster"
 )
@@ -85,6 +86,14 @@ func TestDiskFull(t *testing.T) {
 	set(500)
 	expect("healed", "POST", pods, large, 201)
 	expect("healed", "PUT", leases+"/l", renew("c"), 200)
+	backup := string(client.get(api.SnapshotPath).body)
+	expect("healed", "DELETE", pods+"/large?gracePeriodSeconds=0", "", 200)
+	set(90)
+	expect("low", "POST", api.SnapshotPath, backup, 503)
+	expect("low", "GET", pods+"/large", "", 404)
+	set(500)
+	expect("healed", "POST", api.SnapshotPath, backup, 200)
+	expect("healed", "GET", pods+"/large", "", 200)
 }
 
 // TestDiskReserveFlag: its values.
