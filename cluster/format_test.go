@@ -3,6 +3,8 @@ package cluster_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -28,17 +30,49 @@ var updateGolden = flag.Bool("update", false, "make testdata/data-v1 anew: only 
 const goldenDir = "testdata/data-v1"
 
 // TestGoldenDataDirectory opens the data directory of the present format as it is committed,
-// with a snapshot, a log behind it and a restored backup in it, and goes on with it.
+// with a snapshot, a log behind it and a restored backup in it, and goes on with it: under
+// the id that its founding drew, and if it is from before there were ids, under one that
+// all nodes of that cluster come to.
 func TestGoldenDataDirectory(t *testing.T) {
 	if *updateGolden {
 		makeGolden(t)
 	}
+	const drawn = "0123456789abcdef0123456789abcdef"
+	for name, written := range map[string]map[string]any{
+		"before founding ids": {"founding": nil, "nonVoter": nil},
+		"with a founding id":  {"founding": drawn, "nonVoter": false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			founding, clusterID := openGolden(t, written)
+			want := written["founding"]
+			if want == nil {
+				sum := sha256.Sum256([]byte("kontiki founding of " + clusterID))
+				want = hex.EncodeToString(sum[:16])
+			}
+			if founding != want {
+				t.Errorf("it goes on as founding %q, want %v", founding, want)
+			}
+		})
+	}
+}
+
+// openGolden goes on with a copy of goldenDir in whose node.json is written, and returns
+// which founding of which CA it is of then.
+func openGolden(t *testing.T, written map[string]any) (founding, clusterID string) {
+	t.Helper()
 	c := clustertest.NewEmpty(t, 1)
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := os.CopyFS(dir, os.DirFS(goldenDir)); err != nil {
 		t.Fatal(err)
 	}
-	editNodeFile(t, dir, func(contents map[string]any) { contents["cluster"] = c.Root().ID() })
+	editNodeFile(t, dir, func(contents map[string]any) {
+		contents["cluster"] = c.Root().ID()
+		for key, value := range written {
+			if contents[key] = value; value == nil {
+				delete(contents, key)
+			}
+		}
+	})
 	machine := fsm.New()
 	cfg := goldenConfig(t, c.Root(), dir, c.Logger("golden"))
 	node, err := cluster.Open(cfg, machine)
@@ -57,6 +91,8 @@ func TestGoldenDataDirectory(t *testing.T) {
 	if _, err := node.Propose(ctx, fsm.Command{Op: fsm.OpCreate, Key: "/core/things/more-0", Value: []byte("x")}); err != nil {
 		t.Error(err)
 	}
+	editNodeFile(t, dir, func(contents map[string]any) { founding, _ = contents["founding"].(string) })
+	return founding, c.Root().ID()
 }
 
 func goldenConfig(t *testing.T, root *pki.Cluster, dir string, log hclog.Logger) cluster.Config {
@@ -161,7 +197,11 @@ func TestDataFormat(t *testing.T) {
 	c := clustertest.New(t, 1)
 	dir := c.Member(0).Dir
 	c.Crash(0)
-	editNodeFile(t, dir, func(contents map[string]any) { delete(contents, "format") })
+	editNodeFile(t, dir, func(contents map[string]any) {
+		delete(contents, "format")
+		delete(contents, "founding")
+		delete(contents, "nonVoter")
+	})
 	c.Start(0)
 	c.WaitLeader()
 	c.Crash(0)
