@@ -22,14 +22,11 @@ import (
 )
 
 func newCertCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "cert",
-		Short: "Look at and renew the nodes' certificates",
-		Long: `Look at and renew the nodes' certificates.
+	cmd := group("cert", "Look at and renew the nodes' certificates")
+	cmd.Long = `Look at and renew the nodes' certificates.
 
 A running node renews its own by itself when two thirds of their life are over,
-and uses them without a restart.`,
-	}
+and uses them without a restart.`
 	cmd.AddCommand(newCertStatusCommand(), newCertRenewCommand())
 	return cmd
 }
@@ -43,6 +40,9 @@ func newCertStatusCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := c.certificates(cmd.Context(), &local, http.MethodGet, func(*pki.Cluster) error { return nil })
+			if err != nil && len(list) == 0 {
+				return err
+			}
 			if format == "json" {
 				return errors.Join(printJSON(cmd.OutOrStdout(), list), err)
 			}

@@ -38,6 +38,15 @@ func newRoot() *cobra.Command {
 	return root
 }
 
+// group is a command that only has others below it. Cobra would take a misspelt
+// one for a wish for help, and end well.
+func group(use, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+}
+
 // flagsFromEnv sets each flag that the command line left out from KONTIKI_ and
 // its name in capitals: --token-auth-file from KONTIKI_TOKEN_AUTH_FILE.
 func flagsFromEnv(flags *pflag.FlagSet) (err error) {

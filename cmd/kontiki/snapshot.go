@@ -17,12 +17,7 @@ import (
 )
 
 func newSnapshotCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "snapshot",
-		Short: "Back up and restore a cluster",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := group("snapshot", "Back up and restore a cluster")
 	cmd.AddCommand(newSnapshotSave(), newSnapshotInspect(), newSnapshotRestore())
 	return cmd
 }
@@ -37,7 +32,7 @@ func newSnapshotSave() *cobra.Command {
 The backup is the state at one moment, with everything that was acknowledged
 before. The file appears under its name only when it is whole, checked and on
 disk. It holds all objects in the clear: keep it as safe as the cluster.`,
-		Args: cobra.ExactArgs(1),
+		Args: exactlyOne("the name of a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return saveSnapshot(cmd, c, args[0], stale)
 		},
@@ -95,7 +90,7 @@ func newSnapshotInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Check a backup and show what is in it (- for standard input)",
-		Args:  cobra.ExactArgs(1),
+		Args:  exactlyOne("the name of a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output != "" && output != "json" {
 				return fmt.Errorf("--output %q: want json, or nothing for text", output)
@@ -128,7 +123,7 @@ anything changes. Then all nodes change over at the same entry of the log, or
 none does. What was written since the backup is gone. Every object comes back
 with a resourceVersion that is higher than any seen before, and every watch is
 told to list anew (410), which informers do by themselves.`,
-		Args: cobra.ExactArgs(1),
+		Args: exactlyOne("the name of a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return restoreSnapshot(cmd, c, args[0], yes)
 		},

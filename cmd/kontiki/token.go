@@ -15,7 +15,7 @@ import (
 )
 
 func newTokenCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "token", Short: "Make tokens with which nodes join a cluster"}
+	cmd := group("token", "Make tokens with which nodes join a cluster")
 	cmd.AddCommand(newTokenCreateCommand())
 	return cmd
 }
