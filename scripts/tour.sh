@@ -29,6 +29,7 @@ export KUBECACHEDIR=$scratch/cache # not the caller's: another cluster may have 
 kubectl() { timeout 20 "$kubectl_bin" "$@"; } # a node that never answers is a step that fails
 dir_flag=''
 if [ "$dir" != "$root/.kontiki" ]; then dir_flag=" --dir $(pretty "$dir")"; fi
+kontiki() { timeout 20 "$kontiki_bin" "$@"; }
 cluster() { "$root/scripts/cluster.sh" "$@" --dir "$dir"; }
 
 # The watch that runs in the background, and the end of it and of all else we made.
@@ -137,7 +138,7 @@ run kubectl --context "$other" get pod tour --show-labels
 step "Bring $dead back on its old data: it catches up before it says ready."
 run cluster start "${dead#n}"
 run kubectl --context "$dead" get pod tour --show-labels
-run cluster status
+run kontiki members --context "$dead"
 
 step "All three hold the same: the object's version is the index of its write in the raft log."
 version=()
@@ -157,6 +158,7 @@ cat <<END
 ${bold}That was the tour. The cluster goes on running; now you:${plain}
    export KUBECONFIG=$(pretty "$KUBECONFIG")     # contexts n1, n2, n3
    $(pretty "$kubectl_bin") --context n2 get pods --all-namespaces
+   $(pretty "$kontiki_bin") status --watch     # leader, members, rates, objects, disks, warnings
    scripts/cluster.sh status$dir_flag     # also kill, start, pause, resume
 ${bold}To stop it:${plain}
    $stop
