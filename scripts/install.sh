@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs Kontiki on this machine: the program, a user, directories, a configuration file
-# to edit, and a systemd unit. Run it again to upgrade; it keeps configuration and data.
+# to edit, a systemd unit, and its manual (scripts/install/OPERATING.md). Run it again to upgrade; it keeps configuration and data.
 #
 #   scripts/install.sh [--bin FILE] [--root DIR]
 #   scripts/install.sh --uninstall [--purge] [--root DIR]
@@ -34,6 +34,7 @@ files=$root/scripts/install
 program=$prefix/usr/local/bin/kontiki
 config=$prefix/etc/kontiki/kontiki.env
 unit=$prefix/etc/systemd/system/kontiki.service
+manual=$prefix/usr/local/share/doc/kontiki/OPERATING.md
 data=$prefix/var/lib/kontiki
 
 [ -n "$prefix" ] || [ "$(id -u)" = 0 ] || die "run it as root: it makes a user and a systemd unit"
@@ -67,6 +68,7 @@ install_all() {
     put 640 "$files/kontiki.env" "$config"
   fi
   if [ -z "$prefix" ]; then chown root:kontiki "$config"; fi
+  put 644 "$files/OPERATING.md" "$manual"
   put 644 "$files/kontiki.service" "$unit"
   systemd daemon-reload
   systemd enable --quiet kontiki
@@ -78,6 +80,7 @@ install_all() {
 uninstall_all() {
   if [ -e "$unit" ]; then systemd disable --now --quiet kontiki; fi
   rm -f "$unit" "$program"
+  rm -rf "$(dirname "$manual")"
   systemd daemon-reload
   say "removed    $program, $unit"
   if [ -z "$purge" ]; then
