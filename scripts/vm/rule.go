@@ -15,8 +15,8 @@ const (
 	UDP         Protocol = 17
 )
 
-// Rule says what happens to packets from one machine to another. Of a pair's rules the
-// first that matches decides; no rule at all passes everything at once.
+// Rule says what happens to packets from one machine to another. Of a pair's rules in a layer
+// the first that matches decides; no rule at all passes everything at once.
 type Rule struct {
 	// Protocol and Port narrow what the rule matches; zero matches all. A port matches as
 	// source or as destination, so that one rule covers a service's requests or its answers.
@@ -36,6 +36,14 @@ type Rule struct {
 func (r Rule) matches(p packet) bool {
 	return (r.Protocol == AnyProtocol || r.Protocol == p.protocol) &&
 		(r.Port == 0 || r.Port == p.sourcePort || r.Port == p.targetPort)
+}
+
+// and is what happens to a packet that two rules of different layers match.
+func (r Rule) and(o Rule) Rule {
+	return Rule{
+		Drop: r.Drop || o.Drop, Reset: r.Reset || o.Reset,
+		Loss: 1 - (1-r.Loss)*(1-o.Loss), Delay: r.Delay + o.Delay, Jitter: r.Jitter + o.Jitter,
+	}
 }
 
 // String names the rule for logs.

@@ -22,8 +22,9 @@ const (
 // Switch passes IPv4 packets between devices, after rules for each ordered pair of
 // addresses. Devices hand it one packet a Read and take one a Write.
 type Switch struct {
-	ports atomic.Pointer[map[netip.Addr]io.ReadWriteCloser]
-	rules atomic.Pointer[map[pair][]Rule]
+	ports  atomic.Pointer[map[netip.Addr]io.ReadWriteCloser]
+	layers atomic.Pointer[map[*Layer]map[pair][]Rule]
+	base   *Layer // what Set and Heal of the switch are about
 
 	mu     sync.Mutex // for changes, for links and luck
 	links  map[pair]*link
@@ -34,6 +35,10 @@ type Switch struct {
 }
 
 type pair struct{ from, to netip.Addr }
+
+// Layer is one thing that is wrong with the network. Several do not know of each other: a
+// packet passes through all of them.
+type Layer struct{ s *Switch }
 
 // link is one direction of a pair while it has packets that wait.
 type link struct {
@@ -54,9 +59,13 @@ func NewSwitch(seed uint64) *Switch {
 		closed: make(chan struct{}),
 	}
 	s.ports.Store(&map[netip.Addr]io.ReadWriteCloser{})
-	s.rules.Store(&map[pair][]Rule{})
+	s.layers.Store(&map[*Layer]map[pair][]Rule{})
+	s.base = s.Layer()
 	return s
 }
+
+// Layer makes one without rules.
+func (s *Switch) Layer() *Layer { return &Layer{s} }
 
 // Attach connects a device that owns addr, until it is closed.
 func (s *Switch) Attach(addr netip.Addr, device io.ReadWriteCloser) {
@@ -80,22 +89,42 @@ func (s *Switch) Detach(addr netip.Addr) {
 	}
 }
 
-// Set replaces the rules for packets from one address to another; none pass everything.
-func (s *Switch) Set(from, to netip.Addr, rules ...Rule) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := maps.Clone(*s.rules.Load())
-	if all[pair{from, to}] = slices.Clone(rules); len(rules) == 0 {
-		delete(all, pair{from, to})
-	}
-	s.rules.Store(&all)
+// Set replaces the layer's rules for packets from one address to another; none pass everything.
+func (l *Layer) Set(from, to netip.Addr, rules ...Rule) {
+	l.change(func(mine map[pair][]Rule) {
+		if mine[pair{from, to}] = slices.Clone(rules); len(rules) == 0 {
+			delete(mine, pair{from, to})
+		}
+	})
 }
+
+// Heal removes the layer's rules.
+func (l *Layer) Heal() { l.change(func(mine map[pair][]Rule) { clear(mine) }) }
+
+// change replaces the layer's rules by a changed copy: packets find either.
+func (l *Layer) change(how func(map[pair][]Rule)) {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	all := maps.Clone(*l.s.layers.Load())
+	mine := maps.Clone(all[l])
+	if mine == nil {
+		mine = make(map[pair][]Rule)
+	}
+	how(mine)
+	if all[l] = mine; len(mine) == 0 {
+		delete(all, l)
+	}
+	l.s.layers.Store(&all)
+}
+
+// Set and Heal are those of a layer that is always there; Heal removes the others' rules too.
+func (s *Switch) Set(from, to netip.Addr, rules ...Rule) { s.base.Set(from, to, rules...) }
 
 // Heal removes all rules.
 func (s *Switch) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rules.Store(&map[pair][]Rule{})
+	s.layers.Store(&map[*Layer]map[pair][]Rule{})
 }
 
 // Close closes all devices and waits until nothing is on its way.
@@ -125,24 +154,30 @@ func (s *Switch) carry(addr netip.Addr, device io.Reader) {
 
 func (s *Switch) route(p packet) {
 	between := pair{p.from, p.to}
-	for _, rule := range (*s.rules.Load())[between] {
-		if !rule.matches(p) {
-			continue
-		}
-		switch {
-		case rule.Drop:
-		case rule.Reset:
-			back, on := resets(p)
-			s.deliver(p.from, back)
-			s.deliver(p.to, on)
-		case rule.Loss > 0 || rule.Delay > 0:
-			s.hold(between, rule, p.bytes)
-		default:
-			s.deliver(p.to, p.bytes)
-		}
-		return
+	switch rule := s.verdict(between, p); {
+	case rule.Drop:
+	case rule.Reset:
+		back, on := resets(p)
+		s.deliver(p.from, back)
+		s.deliver(p.to, on)
+	case rule.Loss > 0 || rule.Delay > 0:
+		s.hold(between, rule, p.bytes)
+	default:
+		s.deliver(p.to, p.bytes)
 	}
-	s.deliver(p.to, p.bytes)
+}
+
+// verdict is what all layers together make of a packet.
+func (s *Switch) verdict(between pair, p packet) (all Rule) {
+	for _, rules := range *s.layers.Load() {
+		for _, rule := range rules[between] {
+			if rule.matches(p) {
+				all = all.and(rule)
+				break
+			}
+		}
+	}
+	return all
 }
 
 // deliver drops what has no device: the network does not tell senders either.

@@ -105,6 +105,25 @@ func TestRulesAreForOneDirectionAndPort(t *testing.T) {
 	r.wantNumber(1, 6)
 }
 
+// TestLayersAddUp: what one fault sets and heals, another one does not undo.
+func TestLayersAddUp(t *testing.T) {
+	r := newRig(t)
+	one, other := r.Layer(), r.Layer()
+	one.Set(r.addrs[0], r.addrs[1], Rule{Port: 1, Drop: true})
+	other.Set(r.addrs[0], r.addrs[1], Rule{Port: 2, Drop: true})
+	r.send(0, 1, TCP, 1, 1) // dropped
+	r.send(0, 1, TCP, 2, 2) // dropped
+	r.send(0, 1, TCP, 3, 3)
+	r.wantNumber(1, 3)
+	other.Heal()
+	r.send(0, 1, TCP, 1, 4) // dropped
+	r.send(0, 1, TCP, 2, 5)
+	r.wantNumber(1, 5)
+	one.Heal()
+	r.send(0, 1, TCP, 1, 6)
+	r.wantNumber(1, 6)
+}
+
 func TestFirstRuleDecides(t *testing.T) {
 	r := newRig(t)
 	r.Set(r.addrs[0], r.addrs[1], Rule{Port: 6443}, Rule{Drop: true})

@@ -76,22 +76,21 @@ func diskFull(whom func(*Scene, context.Context) *site.Node) inject {
 // it is sent a snapshot; on request it dies in the middle of that.
 func cutUntilCompacted(dies bool) inject {
 	return func(ctx context.Context, s *Scene) (func() error, error) {
-		node := s.follower(ctx)
+		node, c := s.follower(ctx), s.cables()
 		for _, other := range s.others(node) {
-			s.both(node.Machine, other.Machine, drop)
+			c.both(node.Machine, other.Machine, drop)
 		}
 		ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 		defer cancel()
 		if err := s.compact(ctx, node); err != nil {
-			s.Heal()
-			return nil, err
+			return c.heal, err
 		}
 		if dies {
 			if err := tell(node, "kill "+cluster.OpSnapshotWrite); err != nil {
-				return nil, err
+				return c.heal, err
 			}
 		}
-		return s.healNetwork, nil
+		return c.heal, nil
 	}
 }
 

@@ -48,62 +48,68 @@ func networkFaults() []Fault {
 	return rows
 }
 
-func (s *Scene) healNetwork() error { s.Heal(); return nil }
+// cables is what one fault does to the network.
+type cables struct{ *vm.Layer }
+
+func (s *Scene) cables() cables { return cables{s.Lab.Network.Layer()} }
+
+func (c cables) heal() error { c.Heal(); return nil }
 
 // both sets rules in both directions.
-func (s *Scene) both(a, b *vm.Machine, rules ...vm.Rule) {
-	s.Lab.Network.Set(a.Addr, b.Addr, rules...)
-	s.Lab.Network.Set(b.Addr, a.Addr, rules...)
+func (c cables) both(a, b *vm.Machine, rules ...vm.Rule) {
+	c.Set(a.Addr, b.Addr, rules...)
+	c.Set(b.Addr, a.Addr, rules...)
 }
 
 func isolate(whom func(*Scene, context.Context) *site.Node, fromClients bool) inject {
 	return func(ctx context.Context, s *Scene) (func() error, error) {
-		node := whom(s, ctx)
+		node, c := whom(s, ctx), s.cables()
 		for _, other := range s.others(node) {
-			s.both(node.Machine, other.Machine, drop)
+			c.both(node.Machine, other.Machine, drop)
 		}
 		if fromClients {
-			s.both(node.Machine, s.Client, drop)
+			c.both(node.Machine, s.Client, drop)
 		}
-		return s.healNetwork, nil
+		return c.heal, nil
 	}
 }
 
 // oneWay makes a node that hears nobody, or that nobody hears. Clients are not concerned.
 func oneWay(whom func(*Scene, context.Context) *site.Node, deaf bool) inject {
 	return func(ctx context.Context, s *Scene) (func() error, error) {
-		node := whom(s, ctx)
+		node, c := whom(s, ctx), s.cables()
 		for _, other := range s.others(node) {
 			from, to := node.Machine.Addr, other.Machine.Addr
 			if deaf {
 				from, to = to, from
 			}
-			s.Lab.Network.Set(from, to, drop)
+			c.Set(from, to, drop)
 		}
-		return s.healNetwork, nil
+		return c.heal, nil
 	}
 }
 
 // bridge leaves one node that sees all others, which do not see each other.
 func bridge(_ context.Context, s *Scene) (func() error, error) {
-	others := s.others(s.any())
+	others, c := s.others(s.any()), s.cables()
 	for i, a := range others {
 		for _, b := range others[i+1:] {
-			s.both(a.Machine, b.Machine, drop)
+			c.both(a.Machine, b.Machine, drop)
 		}
 	}
-	return s.healNetwork, nil
+	return c.heal, nil
 }
 
 // between sets rules between all nodes.
 func between(rules ...vm.Rule) inject {
 	return func(_ context.Context, s *Scene) (func() error, error) {
+		c := s.cables()
 		for i, a := range s.Nodes {
 			for _, b := range s.Nodes[i+1:] {
-				s.both(a.Machine, b.Machine, rules...)
+				c.both(a.Machine, b.Machine, rules...)
 			}
 		}
-		return s.healNetwork, nil
+		return c.heal, nil
 	}
 }
 
@@ -111,9 +117,10 @@ func between(rules ...vm.Rule) inject {
 // client: the request was heard.
 func answersCut(_ context.Context, s *Scene) (func() error, error) {
 	quit, done := make(chan struct{}), make(chan struct{})
+	c := s.cables()
 	set := func(rules ...vm.Rule) {
 		for _, node := range s.Nodes {
-			s.Lab.Network.Set(node.Machine.Addr, s.Client.Addr, rules...)
+			c.Set(node.Machine.Addr, s.Client.Addr, rules...)
 		}
 	}
 	go func() {
