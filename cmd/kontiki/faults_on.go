@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"time"
@@ -100,6 +101,7 @@ func serveFaults(listener net.Listener, disk *diskFaults) {
 //	clear                          no more faults of the disk; what hangs goes on
 //	clock OFFSET                   the wall clock is that far off from now on: 1h, -1h, 0s
 //	goroutines                     how many there are
+//	stacks                         write them to the standard error, for whoever wonders why so many
 //	delay OP DURATION              each such operation takes that much longer
 //	hang OP                        each waits until clear
 //	fail OP ERROR [TIMES]          it fails: EIO, ENOSPC
@@ -117,6 +119,8 @@ func command(disk *diskFaults, line string) string {
 		err = shiftClock(args[0])
 	case name == "goroutines" && len(args) == 0:
 		return fmt.Sprint("ok ", runtime.NumGoroutine())
+	case name == "stacks" && len(args) == 0:
+		err = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 	case len(args) > 0:
 		err = disk.set(name, args[0], args[1:])
 	default:

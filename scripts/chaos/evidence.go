@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"time"
 
 	"kontiki/scripts/chaos/check"
 	"kontiki/scripts/chaos/history"
@@ -44,4 +47,39 @@ func (e *evidence) finish(ctx context.Context) (findings []string, err error) {
 		findings = append(findings, finding.String())
 	}
 	return findings, errors.Join(err, e.rec.Close())
+}
+
+// calmTime is how long the load runs before the first fault, to see what it takes of servers.
+const calmTime = 2 * time.Second
+
+// calm runs the load without any fault and returns the most that a server uses when it is over:
+// the leader has duties that others have not, and any node may lead in the end.
+func calm(ctx context.Context, s *site.Site, dir string, seed uint64) (most site.Usage, err error) {
+	dir = filepath.Join(dir, "calm")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return most, err
+	}
+	e, err := newEvidence(dir, seed)
+	if err != nil {
+		return most, err
+	}
+	e.cfg.Namespace = "calm"
+	if err := e.begin(ctx, s); err != nil {
+		return most, err
+	}
+	err = pause(ctx, calmTime)
+	e.load.Stop()
+	if err := errors.Join(err, e.rec.Close()); err != nil {
+		return most, err
+	}
+	return usage(s)
+}
+
+// usage is the most that any server has of each.
+func usage(s *site.Site) (most site.Usage, err error) {
+	for _, node := range s.Nodes {
+		now, nodeErr := node.Usage()
+		most, err = most.Max(now), errors.Join(err, nodeErr)
+	}
+	return most, err
 }

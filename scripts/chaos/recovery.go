@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -109,22 +110,24 @@ func caughtUp(ctx context.Context, s *site.Site, node *site.Node, version uint64
 	})
 }
 
-// tidy waits until the servers use about what they used before.
-func tidy(ctx context.Context, s *site.Site, before []site.Usage) error {
+// tidy waits until no server uses much more than any did before, and returns what they use.
+func tidy(ctx context.Context, s *site.Site, was site.Usage) (now site.Usage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tidyWithin)
 	defer cancel()
-	for i, node := range s.Nodes {
-		err := site.Until(ctx, node.Name+" uses what it did before", func() error {
-			now, err := node.Usage()
-			was := before[i]
-			if err == nil && (now.Goroutines > was.Goroutines+goroutinesMore || now.MemoryBytes > was.MemoryBytes+memoryMore || now.DiskBytes > was.DiskBytes+diskMore) {
-				return fmt.Errorf("%+v, before %+v", now, was)
-			}
-			return err
-		})
-		if err != nil {
+	err = site.Until(ctx, "servers use what they did before", func() (err error) {
+		if now, err = usage(s); err != nil {
 			return err
 		}
+		if now.Goroutines > was.Goroutines+goroutinesMore || now.MemoryBytes > was.MemoryBytes+memoryMore || now.DiskBytes > was.DiskBytes+diskMore {
+			return fmt.Errorf("%s, before %s", now, was)
+		}
+		return nil
+	})
+	if err != nil {
+		for _, node := range s.Nodes {
+			_, stacksErr := node.Fault("stacks") // into its log
+			err = errors.Join(err, stacksErr)
+		}
 	}
-	return nil
+	return now, err
 }

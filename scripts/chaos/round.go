@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ type round struct {
 	luck     *rand.Rand
 	site     *site.Site
 	evidence *evidence
-	baseline []site.Usage
+	baseline site.Usage
 }
 
 // run reports whether nothing was found. It says so itself.
@@ -65,12 +66,8 @@ func (r *round) open(ctx context.Context) (err error) {
 	if why := r.site.Lab.Shared; why != nil && !r.loopback {
 		fmt.Fprintf(r.out, "  no faults of network and disk size: %v\n", why)
 	}
-	for _, node := range r.site.Nodes {
-		usage, err := node.Usage()
-		if err != nil {
-			return err
-		}
-		r.baseline = append(r.baseline, usage)
+	if r.baseline, err = calm(ctx, r.site, r.dir, r.seed); err != nil {
+		return err
 	}
 	return r.evidence.begin(ctx, r.site)
 }
@@ -95,6 +92,20 @@ func (r *round) acts(ctx context.Context) error {
 	return nil
 }
 
+// inOrder has the faults that silence processes last: others have to talk to them first. What
+// is injected last is healed first.
+func (a act) inOrder() act {
+	return slices.SortedStableFunc(slices.Values(a), func(x, y faults.Fault) int {
+		switch {
+		case x.Silences == y.Silences:
+			return 0
+		case x.Silences:
+			return 1
+		}
+		return -1
+	})
+}
+
 func (a act) network() bool {
 	for _, fault := range a {
 		if fault.Network {
@@ -113,7 +124,7 @@ func (r *round) act(ctx context.Context, a act) (result string, err error) {
 	var heals []func() error
 	var lasts time.Duration
 	restarts := r.restarts()
-	for _, fault := range a {
+	for _, fault := range a.inOrder() {
 		lasts = max(lasts, fault.Lasts(r.luck))
 		r.evidence.note("begin " + fault.Name)
 		heal, injectErr := fault.Inject(ctx, scene)
@@ -125,7 +136,7 @@ func (r *round) act(ctx context.Context, a act) (result string, err error) {
 	if err == nil {
 		err = pause(ctx, lasts)
 	}
-	for _, heal := range heals {
+	for _, heal := range slices.Backward(heals) {
 		err = errors.Join(err, heal())
 	}
 	r.evidence.note("healed " + a.String())
@@ -152,7 +163,9 @@ func (r *round) check(ctx context.Context) error {
 	for _, finding := range found { // one a line, after what was done
 		err = errors.Join(err, errors.New(finding))
 	}
-	return errors.Join(err, tidy(ctx, r.site, r.baseline))
+	now, tidyErr := tidy(ctx, r.site, r.baseline)
+	fmt.Fprintf(r.out, "  most of a server before and after: %s, %s\n", r.baseline, now)
+	return errors.Join(err, tidyErr)
 }
 
 // close prints the verdict. The directory of a round that failed stays.

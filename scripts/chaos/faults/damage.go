@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"kontiki/cluster"
 	"kontiki/scripts/chaos/site"
 )
 
@@ -50,7 +51,7 @@ func damage(which func(*site.Node) string, how func(*Scene, string) error) injec
 		if err := node.Start(); err != nil {
 			return nil, err
 		}
-		err := s.refusal(ctx, node, offset, "remove this node from the cluster")
+		err := s.refusal(ctx, node, offset, cluster.ErrCorrupt.Error())
 		if errors.Is(err, errHarmless) {
 			s.Log("%s works in spite of it", node.Name)
 			return func() error { return nil }, nil
@@ -116,7 +117,7 @@ func wiped(ctx context.Context, s *Scene) (func() error, error) {
 	if err := node.Start(); err != nil {
 		return nil, err
 	}
-	err := s.refusal(ctx, node, offset, "")
+	err := s.refusal(ctx, node, offset, cluster.ErrWipedVoter.Error())
 	if errors.Is(err, errHarmless) {
 		return nil, fmt.Errorf("%s came back with an empty disk under its old name and works", node.Name)
 	}

@@ -21,6 +21,9 @@ type Fault struct {
 	// the other one did.
 	Alone bool
 
+	// Silences: processes do not answer, nor take other faults, until it is healed.
+	Silences bool
+
 	// For is how long it lasts before it is healed, at least and at most.
 	For [2]time.Duration
 

@@ -24,10 +24,10 @@ func processFaults() []Fault {
 		{Name: "term-leader", Covers: "F2, F30", For: seconds(0.5, 4), Inject: term(one((*Scene).leader))},
 		{Name: "term-follower", Covers: "F2", For: seconds(0.5, 4), Inject: term(one((*Scene).follower))},
 		{Name: "rolling-restart", Covers: "F2, F28", For: seconds(0, 0), Inject: rollingRestart},
-		{Name: "pause-leader", Covers: "F3", For: seconds(0.3, 12), Inject: pause(one((*Scene).leader))},
-		{Name: "pause-leader-long", Covers: "F3", For: seconds(25, 30), Inject: pause(one((*Scene).leader))},
-		{Name: "pause-follower", Covers: "F3", For: seconds(0.3, 12), Inject: pause(one((*Scene).follower))},
-		{Name: "pause-all", Covers: "F3", For: seconds(0.3, 6), Inject: pause((*Scene).everyone)},
+		{Name: "pause-leader", Covers: "F3", Silences: true, For: seconds(0.3, 12), Inject: pause(one((*Scene).leader))},
+		{Name: "pause-leader-long", Covers: "F3", Silences: true, For: seconds(25, 30), Inject: pause(one((*Scene).leader))},
+		{Name: "pause-follower", Covers: "F3", Silences: true, For: seconds(0.3, 12), Inject: pause(one((*Scene).follower))},
+		{Name: "pause-all", Covers: "F3", Silences: true, For: seconds(0.3, 6), Inject: pause((*Scene).everyone)},
 		{Name: "crash-loop-leader", Covers: "F5", For: seconds(3, 8), Inject: crashLoop((*Scene).leader)},
 		{Name: "crash-loop-follower", Covers: "F5", For: seconds(3, 8), Inject: crashLoop((*Scene).follower)},
 		{Name: "clock-ahead", Covers: "F31", For: seconds(4, 8), Inject: clock("1h", (*Scene).any)},
@@ -142,14 +142,21 @@ func clockJumps(ctx context.Context, s *Scene) (func() error, error) {
 	return func() error { close(quit); <-done; return tell(node, "clock 0s") }, nil
 }
 
-// tell sends a faults command to a server. One that is down, or stopped by another fault,
-// begins its next life without faults anyway.
+// tellTimeout is for a server that is being started again, whose socket is not there yet.
+const tellTimeout = 10 * time.Second
+
+// tell sends a faults command to a server. One that is down begins its next life as AtStart
+// says, and one that another fault has paused is told before and after that.
 func tell(node *site.Node, command string) error {
 	if command == "clock 0s" || command == "clear" {
 		node.AtStart("")
 	}
-	if _, err := node.Fault(command); err != nil && !node.Process().Ended() {
-		return fmt.Errorf("%s: %s: %w", node.Name, command, err)
-	}
-	return nil
+	ctx, cancel := context.WithTimeout(context.Background(), tellTimeout)
+	defer cancel()
+	return site.Until(ctx, node.Name+" takes a fault", func() error {
+		if _, err := node.Fault(command); err != nil && !node.Process().Ended() {
+			return fmt.Errorf("%s: %s: %w", node.Name, command, err)
+		}
+		return nil
+	})
 }

@@ -17,6 +17,15 @@ type Usage struct {
 	DiskBytes   int64
 }
 
+// Max has the larger of each.
+func (u Usage) Max(v Usage) Usage {
+	return Usage{max(u.Goroutines, v.Goroutines), max(u.MemoryBytes, v.MemoryBytes), max(u.DiskBytes, v.DiskBytes)}
+}
+
+func (u Usage) String() string {
+	return fmt.Sprintf("%d goroutines, %d MB memory, %d MB disk", u.Goroutines, u.MemoryBytes>>20, u.DiskBytes>>20)
+}
+
 // Usage asks the server and the kernel.
 func (n *Node) Usage() (u Usage, err error) {
 	answer, err := n.Fault("goroutines")
