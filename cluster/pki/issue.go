@@ -25,9 +25,10 @@ const (
 	authorityLife = 10 * 365 * 24 * time.Hour
 	nodeLife      = 365 * 24 * time.Hour
 
-	// clockSkew back-dates certificates, so that a machine whose clock is somewhat
-	// behind accepts one made a moment ago on another.
-	clockSkew = 5 * time.Minute
+	// A twelfth of its life, within these bounds, a certificate is back-dated by. So a machine
+	// whose clock is an hour behind takes those of a cluster that is founded this minute, and
+	// the time to renew a short one, two thirds of its life, is still to come.
+	leastSkew, mostSkew = 5 * time.Minute, 2 * time.Hour
 )
 
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
@@ -163,7 +164,7 @@ func newTemplate(subject pkix.Name, now time.Time, life time.Duration) *x509.Cer
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      subject,
-		NotBefore:    now.Add(-clockSkew),
+		NotBefore:    now.Add(-min(max(life/12, leastSkew), mostSkew)),
 		NotAfter:     now.Add(life),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 	}

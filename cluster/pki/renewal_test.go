@@ -35,13 +35,38 @@ func TestRenewAt(t *testing.T) {
 			t.Fatal(err)
 		}
 		age := RenewAt(cert).Sub(cert.NotBefore)
-		if age < 169*time.Hour || age > 201*time.Hour || !RenewAt(copied).Equal(RenewAt(cert)) {
+		if age < 169*time.Hour || age > 202*time.Hour || !RenewAt(copied).Equal(RenewAt(cert)) {
 			t.Errorf("renewed at the age of %s", age)
 		}
 		seen[age.Truncate(time.Minute)] = true
 	}
 	if len(seen) < 5 {
 		t.Errorf("20 certificates are renewed at %d different ages", len(seen))
+	}
+}
+
+// TestClockBehind: who is an hour behind takes certificates of this minute, if they are to live
+// for a day or more; no certificate is due when it is new.
+func TestClockBehind(t *testing.T) {
+	c := mustCluster(t)
+	for _, life := range []time.Duration{time.Hour, 24 * time.Hour, 365 * 24 * time.Hour} {
+		pair, err := c.IssueClient("a", nil, life)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cert, err := decodeCert(pair.CertPEM)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if behind := time.Now().Add(-time.Hour); life > time.Hour && behind.Before(cert.NotBefore) {
+			t.Errorf("a life of %s begins at %s, and an hour ago was %s", life, cert.NotBefore, behind)
+		}
+		if c.Due(cert) {
+			t.Errorf("a life of %s: renewal is due at %s", life, RenewAt(cert))
+		}
+	}
+	if behind := time.Now().Add(-time.Hour); behind.Before(c.CA.NotBefore) {
+		t.Errorf("the CA begins at %s", c.CA.NotBefore)
 	}
 }
 
