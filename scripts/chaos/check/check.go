@@ -42,6 +42,7 @@ const (
 	SameState        Promise = "nodes at one index have one digest"
 	OneLeader        Promise = "a term has at most one leader"
 	SoundAnswers     Promise = "an answer is a documented one, in bounded time"
+	Warned           Promise = "a node that knows no leader says so"
 )
 
 // Finding is a promise that the history contradicts.
@@ -82,7 +83,7 @@ var checkers = []func(*story) []Finding{
 	oneWriteAVersion, acknowledged, refusedStays, once, versionsGrow, linearizable,
 	freshReads, noTimeTravel, atLeast, replay, onePageState,
 	ordered, unique, reliable, bookmarked, startsAfter, rightTypes, initialEnd, notAhead, notSilent,
-	sameState, oneLeader, soundAnswers,
+	sameState, oneLeader, soundAnswers, warned,
 }
 
 // findingsMax bounds what one checker reports: when a promise is broken, it is often broken everywhere.

@@ -73,6 +73,14 @@ func TestBrokenStores(t *testing.T) {
 		{"late answer", func(w brokenWorld) {
 			w.h.Ops = append(w.h.Ops, history.Op{Kind: history.List, Code: 504, Outcome: history.Unknown, RetryIn: "1", Return: 60e9})
 		}, []Promise{SoundAnswers}},
+		{"silence that nobody is told of", func(w brokenWorld) {
+			for i := range int64(8) {
+				w.h.Digests = append(w.h.Digests, history.Digest{At: 100e9 + i*500e6, Node: "alone", Index: 1e6, Term: 9})
+			}
+			w.h.Ops = append(w.h.Ops,
+				history.Op{Kind: history.List, Resource: "nodes", Node: "alone", Asked: "0", Outcome: history.OK, Call: 101.1e9, Return: 101.2e9},
+				history.Op{Kind: history.List, Resource: "nodes", Node: "alone", Asked: "0", Outcome: history.OK, Call: 101.3e9, Return: 101.4e9, Warning: "no leader"})
+		}, []Promise{Warned}},
 	}
 	tested := make(map[Promise]bool)
 	for _, c := range cases {
@@ -108,7 +116,7 @@ func TestBrokenStores(t *testing.T) {
 func promises() []Promise {
 	return []Promise{
 		OneWriteAVersion, Acknowledged, RefusedStays, Once, VersionsGrow, Linearizable, FreshReads, NoTimeTravel, AtLeast, Replay, OnePageState,
-		Ordered, Unique, Reliable, Bookmarked, StartsAfter, RightTypes, InitialEnd, NotAhead, NotSilent, SameState, OneLeader, SoundAnswers,
+		Ordered, Unique, Reliable, Bookmarked, StartsAfter, RightTypes, InitialEnd, NotAhead, NotSilent, SameState, OneLeader, SoundAnswers, Warned,
 	}
 }
 

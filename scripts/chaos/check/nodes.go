@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -75,4 +76,47 @@ func soundAnswers(s *story) (found []Finding) {
 // calm tells whether no fault began or ended between two times: a process that was paused answers late.
 func (s *story) calm(from, to int64) bool {
 	return !slices.ContainsFunc(s.Notes, func(n history.Note) bool { return from <= n.At && n.At <= to })
+}
+
+// What surrounds a read of a node that had no leader all the time: what its probes said at least
+// so long before it and after it. A probe that was under way during the read says nothing.
+const (
+	silentBefore = int64(time.Second)
+	silentAfter  = int64(2 * time.Second)
+)
+
+// warned: a node that knows no leader says so in whatever it answers at version 0.
+func warned(s *story) (found []Finding) {
+	probes := make(map[string][]history.Digest)
+	for _, d := range s.Digests {
+		probes[d.Node] = append(probes[d.Node], d)
+	}
+	for i := range s.Ops {
+		op := &s.Ops[i]
+		if isRead(op) && op.Outcome == history.OK && op.Asked == "0" && op.Warning == "" && s.silent(op, probes[op.Node]) {
+			found = append(found, Finding{
+				Promise: Warned, Key: op.Key, IDs: []uint64{op.ID},
+				Detail: fmt.Sprintf("a %s on %s has no Warning, and the node knew no leader", op.Kind, op.Node),
+			})
+		}
+	}
+	return found
+}
+
+// silent tells whether a node said, well before and after a call, that it knows no leader, in one
+// term and one life.
+func (s *story) silent(op *history.Op, probes []history.Digest) bool {
+	from, to, term := op.Call-silentBefore, op.Return+silentAfter, uint64(0)
+	before, after := false, false
+	for _, d := range probes {
+		if d.At < from || d.At > to {
+			continue
+		}
+		if d.Leader != "" || d.Term != cmp.Or(term, d.Term) {
+			return false
+		}
+		term, before = d.Term, before || d.At < op.Call
+		after = after || d.At > op.Return+int64(time.Second)
+	}
+	return before && after && s.calm(from, to)
 }
