@@ -104,7 +104,7 @@ func explainOpen(path string, err error) error {
 }
 
 func damaged(path string, cause any) error {
-	return fmt.Errorf("%w: %s: %v: remove this node from the cluster, then let it join with an empty data directory and a new name", ErrCorrupt, path, cause)
+	return fmt.Errorf("%w: %s: %v: run \"kontiki members remove\" with the name of this node against another one, then start this one with an empty data directory: it joins as a new member", ErrCorrupt, path, cause)
 }
 
 // recoverDamage turns bbolt's way to report a damaged page, a panic, into an error.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -13,6 +15,9 @@ import (
 
 // verdictTimeout is how long a damaged node has to say what is wrong with it.
 const verdictTimeout = 15 * time.Second
+
+// removeTimeout is for gossip to notice that a node is gone, and for the removal.
+const removeTimeout = 30 * time.Second
 
 // errHarmless ends a wait: the node works in spite of the damage, which the checks of the
 // run then look at.
@@ -35,8 +40,7 @@ func tear(s *Scene, path string) error { return site.Tear(path, 0.3+0.65*s.Luck.
 
 // damage breaks a file of a stopped follower. It may then refuse to start, with an error
 // that says so, or work; but it must not serve what is wrong, which the checks find, nor
-// end in a way that does not say why. A refusal is healed as the error says, by replacing
-// the disk; here by one that was saved before, as it has missed nothing it had promised.
+// end in a way that does not say why.
 func damage(which func(*site.Node) string, how func(*Scene, string) error) inject {
 	return func(ctx context.Context, s *Scene) (func() error, error) {
 		node := s.follower(ctx)
@@ -60,11 +64,30 @@ func damage(which func(*site.Node) string, how func(*Scene, string) error) injec
 			return nil, err
 		}
 		s.Log("%s refuses to start with it", node.Name)
-		return func() error {
-			node.Kill()
-			return errors.Join(node.RestoreDisk(), node.Start())
-		}, nil
+		return func() error { return s.repair(ctx, node) }, nil
 	}
+}
+
+// repair heals a node that refused its disk: as the error says, by removing it and letting it
+// join anew, or by the disk that was saved before, as it has missed nothing it had promised.
+func (s *Scene) repair(ctx context.Context, node *site.Node) error {
+	node.Kill()
+	if s.Luck.IntN(2) == 0 {
+		s.Log("it got its disk back")
+		return errors.Join(node.RestoreDisk(), node.Start())
+	}
+	s.Log("it was removed and joined anew")
+	return errors.Join(os.RemoveAll(node.Data()), s.remove(ctx, node), node.Start())
+}
+
+// remove takes a node that is down out of the cluster. It is refused until gossip has noticed.
+func (s *Scene) remove(ctx context.Context, node *site.Node) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	others := s.others(node)
+	return site.Until(ctx, node.Name+" is removed", func() error {
+		return s.Do(ctx, others[s.Luck.IntN(len(others))], http.MethodDelete, "/kontiki/v1/members/"+node.Name, nil, nil)
+	})
 }
 
 // refusal waits until a node has ended with one of the words in its error, or is ready.
@@ -107,7 +130,7 @@ func oldDisk(ctx context.Context, s *Scene) (func() error, error) {
 }
 
 // wiped brings a node back under its name without its disk, which must be refused: it might
-// vote again where it has voted. The heal brings the disk back.
+// vote again where it has voted.
 func wiped(ctx context.Context, s *Scene) (func() error, error) {
 	node := s.follower(ctx)
 	if err := errors.Join(stop(node), node.TakeDisk()); err != nil {
@@ -121,8 +144,5 @@ func wiped(ctx context.Context, s *Scene) (func() error, error) {
 	if errors.Is(err, errHarmless) {
 		return nil, fmt.Errorf("%s came back with an empty disk under its old name and works", node.Name)
 	}
-	return func() error {
-		node.Kill()
-		return errors.Join(node.RestoreDisk(), node.Start())
-	}, err
+	return func() error { return s.repair(ctx, node) }, err
 }
