@@ -102,7 +102,7 @@ func (s *logStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Lo
 // StoreLogs implements raft.LogStore: when it returns nil, the entries are on disk.
 func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	start := time.Now()
-	err := s.write(OpLogStore, func() error { return s.BoltStore.StoreLogs(logs) })
+	err := s.write(OpLogStore, func() error { return s.BoltStore.StoreLogs(sealed(logs)) })
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -34,6 +35,50 @@ func entries(first, last uint64) (logs []*raft.Log) {
 		logs = append(logs, &raft.Log{Index: i, Term: 1, Type: raft.LogCommand, Data: []byte("data")})
 	}
 	return logs
+}
+
+// TestFlippedEntry: an entry that is not what was stored is found at the start, and by whoever
+// reads it later; neither raft nor bbolt would notice.
+func TestFlippedEntry(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := testStorage(t, dir, nil)
+	if err := s.logs.StoreLogs(entries(1, 9)); err != nil {
+		t.Fatal(err)
+	}
+	var entry raft.Log
+	if err := s.cache.GetLog(5, &entry); err != nil || string(entry.Data) != "data" || entry.Extensions != nil {
+		t.Fatalf("%+v, %v", entry, err)
+	}
+	s.close()
+	path := filepath.Join(dir, logFile)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.Replace(content, []byte("data"), []byte("dat`"), 1)
+	if bytes.Equal(flipped, content) {
+		t.Fatal("the entry is not in the file")
+	}
+	if err := os.WriteFile(path, flipped, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := DefaultConfig()
+	cfg.Logger, cfg.StartTimeout = hclog.NewNullLogger(), time.Second
+	if _, err := openStorage(dir, &cfg, func(error) {}); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "entry 1 ") {
+		t.Errorf("a start with a flipped bit: %v", err)
+	}
+	bolt, err := openBolt(path, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bolt.Close()
+	reported := make(chan error, 1)
+	late := newLogStore(bolt, time.Second, nil, func(err error) { reported <- err })
+	defer late.close()
+	go func() { _ = late.GetLog(1, new(raft.Log)) }()
+	if err := <-reported; !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a read of a flipped bit: %v", err)
+	}
 }
 
 func TestLogDeadline(t *testing.T) {

@@ -158,9 +158,10 @@ func checkBuckets(path string, tx *bbolt.Tx) error {
 	return nil
 }
 
-// joinEnds makes sure that the log continues the newest snapshot and that its ends decode;
-// raft panics where this returns an error.
-func (s *storage) joinEnds(path string) error {
+// joinEnds makes sure that the log continues the newest snapshot and that its entries are
+// what was stored; raft panics where this returns an error.
+func (s *storage) joinEnds(path string) (err error) {
+	defer recoverDamage(path, &err)
 	first, err1 := s.bolt.FirstIndex()
 	last, err2 := s.bolt.LastIndex()
 	snapshots, err3 := s.snapshots.List()
@@ -171,10 +172,9 @@ func (s *storage) joinEnds(path string) error {
 	if err != nil || last == 0 {
 		return err
 	}
-	for _, index := range []uint64{first, last} {
-		var entry raft.Log
-		if err := s.bolt.GetLog(index, &entry); err != nil || entry.Index != index {
-			return damaged(path, fmt.Sprintf("entry %d cannot be decoded", index))
+	for index := first; index <= last; index++ {
+		if err := s.logs.read(index, new(raft.Log)); err != nil {
+			return damaged(path, fmt.Sprintf("entry %d cannot be read: %v", index, err))
 		}
 	}
 	if first > newest.Index+1 {
