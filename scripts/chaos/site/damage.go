@@ -1,6 +1,7 @@
 package site
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -100,24 +101,36 @@ func (n *Node) find(name string) (found string) {
 	return found
 }
 
-// Flip changes one bit of a file, at a share of its size.
+// pageBytes is what file systems and bbolt write at once.
+const pageBytes = 4096
+
+// used is how much of a file has been written to: a log is made larger than it is.
+func used(content []byte) int { return len(bytes.TrimRight(content, "\x00")) }
+
+// Flip changes one bit of a file, at a share of what is used of it: in the next page that is
+// not empty, where somebody may look.
 func Flip(path string, at float64, bit int) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	if len(content) == 0 {
+	end := used(content)
+	if end == 0 {
 		return fmt.Errorf("%s is empty", path)
 	}
-	content[int(at*float64(len(content)-1))] ^= 1 << (bit % 8)
+	place := int(at * float64(end-1))
+	for place+pageBytes < end && used(content[place:place+pageBytes]) == 0 {
+		place += pageBytes
+	}
+	content[place] ^= 1 << (bit % 8)
 	return os.WriteFile(path, content, 0o600)
 }
 
-// Tear cuts the end off a file, as a crash of a machine with an unsafe disk does.
+// Tear cuts the end off what is used of a file, as a crash of a machine with an unsafe disk does.
 func Tear(path string, keep float64) error {
-	info, err := os.Stat(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	return os.Truncate(path, int64(keep*float64(info.Size())))
+	return os.Truncate(path, int64(keep*float64(used(content))))
 }
