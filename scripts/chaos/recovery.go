@@ -30,7 +30,8 @@ const probePath = "/api/v1/namespaces/default"
 
 type probed struct {
 	Metadata struct {
-		ResourceVersion string `json:"resourceVersion"`
+		ResourceVersion string            `json:"resourceVersion"`
+		Labels          map[string]string `json:"labels"`
 	} `json:"metadata"`
 }
 

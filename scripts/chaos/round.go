@@ -165,7 +165,7 @@ func (r *round) check(ctx context.Context) error {
 	}
 	now, tidyErr := tidy(ctx, r.site, r.baseline)
 	fmt.Fprintf(r.out, "  most of a server before and after: %s, %s\n", r.baseline, now)
-	return errors.Join(err, tidyErr)
+	return errors.Join(err, tidyErr, restored(ctx, r.site, r.luck))
 }
 
 // close prints the verdict. The directory of a round that failed stays.

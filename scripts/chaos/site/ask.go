@@ -12,7 +12,7 @@ import (
 )
 
 // answerMax bounds what is read of an answer.
-const answerMax = 1 << 20
+const answerMax = 64 << 20
 
 // Do sends one request to one node, and reads the answer into out if it is not nil.
 func (s *Site) Do(ctx context.Context, n *Node, method, path string, body, out any) error {
@@ -20,30 +20,34 @@ func (s *Site) Do(ctx context.Context, n *Node, method, path string, body, out a
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, method, n.URL+path, bytes.NewReader(encoded))
-	if err != nil {
+	kind := "application/json"
+	if method == http.MethodPatch {
+		kind = "application/merge-patch+json"
+	}
+	text, err := s.Raw(ctx, n, method, path, kind, encoded)
+	if err != nil || out == nil {
 		return err
 	}
-	request.Header.Set("Content-Type", "application/json")
-	if method == http.MethodPatch {
-		request.Header.Set("Content-Type", "application/merge-patch+json")
+	return json.Unmarshal(text, out)
+}
+
+// Raw sends what is no JSON, or is answered by none.
+func (s *Site) Raw(ctx context.Context, n *Node, method, path, kind string, body []byte) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, n.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
+	request.Header.Set("Content-Type", kind)
 	answer, err := s.http.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, answerMax))
-	if err != nil {
-		return err
+	if err == nil && answer.StatusCode >= http.StatusMultipleChoices {
+		err = fmt.Errorf("%s %s%s: %s: %.300s", method, n.URL, path, answer.Status, text)
 	}
-	if answer.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("%s %s%s: %s: %.300s", method, n.URL, path, answer.Status, text)
-	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(text, out)
+	return text, err
 }
 
 // Get reads from one node.
