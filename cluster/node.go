@@ -51,7 +51,8 @@ type Node struct {
 	changed signal // leader, readiness or an address has changed
 	members signal // gossip has changed
 
-	firstCatchUp chan struct{} // closed by catchUp
+	firstCatchUp chan struct{} // closed by markCaughtUp
+	markCaughtUp func()
 	applied      chan struct{} // holds a token when a command was applied here
 	lost         chan string   // a leader whose connection ended
 	hasState     atomic.Bool   // this node has a log or a snapshot
@@ -106,6 +107,7 @@ func newNode(cfg Config, machine *fsm.FSM) *Node {
 		fatal:        make(chan error, 1),
 		known:        cfg.known,
 	}
+	n.markCaughtUp = sync.OnceFunc(func() { close(n.firstCatchUp) })
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.office.functions = append([]func(context.Context){n.reconcileLoop, n.commitLoop}, cfg.OnLeader...)
 	n.confirmed.ask, n.asked.ask = n.confirmIndex, n.askLeader

@@ -99,7 +99,8 @@ func (n *Node) askIndex(ctx context.Context) (uint64, error) {
 }
 
 // Ready returns nil once this node has applied everything that was committed when it was
-// asked. After a start that takes a leader: what is in the log may not be committed.
+// asked. After a start that takes a leader: what is in the log may not be committed. A node
+// that was ready once has caught up (see CaughtUp).
 func (n *Node) Ready(ctx context.Context) error {
 	index, err := n.ReadIndex(ctx)
 	if err != nil {
@@ -108,6 +109,7 @@ func (n *Node) Ready(ctx context.Context) error {
 	if err := n.machine.WaitIndex(ctx, index); err != nil {
 		return fmt.Errorf("%w: %w", ErrBehind, err)
 	}
+	n.markCaughtUp()
 	return nil
 }
 
@@ -121,7 +123,6 @@ func (n *Node) catchUp() {
 			return
 		}
 	}
-	close(n.firstCatchUp)
 }
 
 // CaughtUp is closed once this node has, at any time since its start, applied everything that

@@ -79,6 +79,11 @@ func TestReadyAfterRestart(t *testing.T) {
 	if err := c.Node(follower).Ready(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
+	select {
+	case <-c.Node(follower).CaughtUp():
+	default:
+		t.Error("the node says it is ready and that it has not caught up")
+	}
 	for _, key := range []string{"/before", "/while-down/19"} {
 		if _, ok := c.FSM(follower).View().Get(key); !ok {
 			t.Errorf("the node says it is ready and does not have %s", key)
