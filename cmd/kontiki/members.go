@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 
 	"kontiki/api"
@@ -104,6 +105,9 @@ func (c *connection) change(ctx context.Context, w io.Writer, verb, path, to str
 		request.Param("to", to)
 	}
 	body, err := answerOf(request.Do(ctx))
+	if apierrors.IsTimeout(err) {
+		return fmt.Errorf("%w; see kontiki members, and try again if it was not done", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,5 +57,25 @@ func TestCertificatesOfNobody(t *testing.T) {
 	out, err := execute("cert", "status", "--data-dir", t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "there is no cluster in") || out != "" {
 		t.Errorf("%v, %s", err, out)
+	}
+}
+
+// TestChangeOfUnknownOutcome: whoever cannot know whether a member was removed is told where
+// to look.
+func TestChangeOfUnknownOutcome(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusGatewayTimeout)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,"message":"outcome unknown"}`)
+	}))
+	defer server.Close()
+	config := filepath.Join(t.TempDir(), "config")
+	text := fmt.Sprintf(`{"current-context":"c","clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}]}`, server.URL)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := execute("members", "remove", "n1", "--kubeconfig", config)
+	if err == nil || err.Error() != "outcome unknown; see kontiki members, and try again if it was not done" {
+		t.Error(err)
 	}
 }

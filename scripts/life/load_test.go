@@ -57,6 +57,9 @@ func (l *load) end(ctx context.Context, t *testing.T) {
 	for _, err := range l.failed {
 		t.Error(err)
 	}
+	if len(l.failed) > 0 { // what they did is not known
+		return
+	}
 	pods, err := l.clients[0].CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "load=" + l.name})
 	if err != nil {
 		t.Fatal(err)
