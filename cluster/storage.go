@@ -215,23 +215,21 @@ func (s *storage) dropCovered(snapshot string, first, last uint64) error {
 	return errors.Join(state.Close(), s.logs.DeleteRange(first, last))
 }
 
-// openSnapshots removes what an interrupted snapshot left: the rename that completes one
-// did not happen, so nobody has relied on it.
+// openSnapshots opens the store of snapshots, without what a crash has left unfinished.
 func openSnapshots(dir string, cfg *Config) (raft.SnapshotStore, error) {
-	leftovers, _ := filepath.Glob(filepath.Join(dir, "snapshots", "*.tmp"))
-	for _, path := range leftovers {
-		if err := os.RemoveAll(path); err != nil {
-			return nil, fmt.Errorf("cannot remove an unfinished snapshot: %w", err)
-		}
+	tidy := &tidySnapshots{dir: filepath.Join(dir, "snapshots")}
+	if err := tidy.sweep(); err != nil {
+		return nil, err
 	}
 	store, err := raft.NewFileSnapshotStoreWithLogger(dir, retainSnapshots, cfg.Logger.Named("snapshot"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the snapshots: %w", err)
 	}
+	tidy.SnapshotStore = store
 	if cfg.Faults != nil {
-		return &faultySnapshots{store, cfg.Faults}, nil
+		tidy.SnapshotStore = &faultySnapshots{store, cfg.Faults}
 	}
-	return store, nil
+	return tidy, nil
 }
 
 // hasState says whether this node has ever been part of a cluster.

@@ -107,6 +107,7 @@ func TestSnapshotSaveDestroyRestore(t *testing.T) {
 func TestSnapshotBroken(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, nil)
+	c.waitServersPublished() // the last thing that is written by itself
 	config, dir := filepath.Join(c.nodes[0].cfg.DataDir, "admin.kubeconfig"), t.TempDir()
 	file := filepath.Join(dir, "backup")
 	mustRunProgram(t, config, "snapshot", "save", file)
