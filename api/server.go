@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorilla/mux"
 	"github.com/hashicorp/go-hclog"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/client-go/informers"
@@ -21,6 +22,7 @@ import (
 	"kontiki/api/audit"
 	"kontiki/api/auth"
 	"kontiki/api/discovery"
+	"kontiki/api/duties"
 	"kontiki/api/loopback"
 	"kontiki/api/metrics"
 	"kontiki/api/registry"
@@ -89,6 +91,7 @@ type Server struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
 	services  *registry.Allocators
+	sources   map[schema.GroupVersionResource]duties.Source
 	draining  context.Context
 	drain     context.CancelFunc
 }
@@ -166,9 +169,13 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	s.sources = map[schema.GroupVersionResource]duties.Source{}
 	for _, group := range groups {
-		for name := range group.Storage {
+		for name, storage := range group.Storage {
 			s.metrics.Know(group.Version.Group, group.Version.Version, name)
+			if source, ok := storage.(duties.Source); ok {
+				s.sources[group.Version.WithResource(name)] = source
+			}
 		}
 	}
 	documents := discovery.New(groups, cfg, s.Address)
@@ -203,6 +210,9 @@ func (s *Server) Client() kubernetes.Interface { return s.client }
 
 // ClientConfig is for making other clients of that kind.
 func (s *Server) ClientConfig() *rest.Config { return s.loopback.Config() }
+
+// Sources are the kinds that are served, to be listed and watched without a client.
+func (s *Server) Sources() map[schema.GroupVersionResource]duties.Source { return s.sources }
 
 // Allocators give services their addresses and ports.
 func (s *Server) Allocators() *registry.Allocators { return s.services }

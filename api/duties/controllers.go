@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -17,7 +18,6 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/namespace"
 )
@@ -41,10 +41,10 @@ type controllers struct {
 	metadata  metadata.Interface
 	discovery discovery.CachedDiscoveryInterface
 	informers informers.SharedInformerFactory
-	partial   metadatainformer.SharedInformerFactory
+	partial   metadataInformers
 }
 
-func newControllers(config *rest.Config) (*controllers, error) {
+func newControllers(config *rest.Config, sources map[schema.GroupVersionResource]Source) (*controllers, error) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -58,16 +58,16 @@ func newControllers(config *rest.Config) (*controllers, error) {
 		metadata:  meta,
 		discovery: memory.NewMemCacheClient(typed.Discovery()),
 		informers: informers.NewSharedInformerFactory(typed, 0),
-		partial:   metadatainformer.NewSharedInformerFactory(meta, 0),
+		partial:   metadataInformers{metadatainformer.NewSharedInformerFactory(InProcess(meta, sources), 0)},
 	}, nil
 }
 
 // Control runs upstream's garbage collector, which carries deletion policies to
 // their end by following owner references, and its namespace controller, which
-// empties a namespace that is being deleted. It returns when ctx has ended and
-// they have stopped.
-func Control(ctx context.Context, config *rest.Config) error {
-	c, err := newControllers(config)
+// empties a namespace that is being deleted. They learn of objects from sources.
+// It returns when ctx has ended and they have stopped.
+func Control(ctx context.Context, config *rest.Config, sources map[schema.GroupVersionResource]Source) error {
+	c, err := newControllers(config, sources)
 	if err != nil {
 		return fmt.Errorf("clients for controllers: %w", err)
 	}
@@ -79,7 +79,7 @@ func Control(ctx context.Context, config *rest.Config) error {
 	started := make(chan struct{})
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(c.discovery)
 	collector, err := garbagecollector.NewGarbageCollector(ctx, c.typed, c.metadata, mapper,
-		garbagecollector.DefaultIgnoredResources(), informerfactory.NewInformerFactory(c.informers, c.partial), started)
+		garbagecollector.DefaultIgnoredResources(), c.partial, started)
 	if err != nil {
 		return fmt.Errorf("garbage collector: %w", err)
 	}

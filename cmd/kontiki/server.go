@@ -190,7 +190,7 @@ func (s *Server) lead(ranges registry.Ranges, backend storage.Backend, log hclog
 		duties.PublishServers(ctx, client.CoreV1(), s.liveAddresses, ranges.ServersIP(), log)
 	})
 	s.Node.OnLeader(func(ctx context.Context) {
-		if err := duties.Control(ctx, s.api.ClientConfig()); err != nil {
+		if err := duties.Control(ctx, s.api.ClientConfig(), s.api.Sources()); err != nil {
 			log.Error("garbage collection and namespace deletion do not run", "error", err)
 		}
 	})

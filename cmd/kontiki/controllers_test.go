@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+
+	"kontiki/api/duties"
+)
+
+// TestMetadataInProcess: what the controllers read without a client is what a client reads,
+// but for who owns which field.
+func TestMetadataInProcess(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 1, nil)
+	server := c.nodes[0].api
+	client, err := metadata.NewForConfig(server.ClientConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	remote := client.Resource(pods).Namespace("")
+	local := duties.InProcess(client, server.Sources()).Resource(pods).Namespace("")
+	create := func(i int) {
+		mustCreate(t, c.http(0), podsPath, fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p%d","labels":{"a":"b"},"annotations":{"c":"d"},"finalizers":["x/y"],
+			"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u"}]},"spec":{"containers":[{"name":"a","image":"a"}]}}`, i))
+	}
+	for i := range 3 {
+		create(i)
+	}
+	want, err1 := remote.List(t.Context(), metav1.ListOptions{Limit: 2})
+	got, err2 := local.List(t.Context(), metav1.ListOptions{Limit: 2})
+	if err1 != nil || err2 != nil || len(want.Items) != 2 {
+		t.Fatal(err1, err2, want)
+	}
+	want.TypeMeta = metav1.TypeMeta{}
+	for i := range want.Items {
+		forget(&want.Items[i])
+	}
+	if !equality.Semantic.DeepEqual(got, want) {
+		t.Errorf("listed %+v\nwant %+v", got, want)
+	}
+
+	initial := true
+	options := metav1.ListOptions{SendInitialEvents: &initial, AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
+	wanted, err1 := remote.Watch(t.Context(), options)
+	gotten, err2 := local.Watch(t.Context(), options)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	defer wanted.Stop()
+	defer gotten.Stop()
+	create(3)
+	c.http(0).do("DELETE", podsPath+"/p0", nil)
+	types := map[watch.EventType]int{}
+	for range 3 + 1 + 1 + 1 { // what was there, a bookmark, one more, a deletion that waits
+		want, got := <-wanted.ResultChan(), <-gotten.ResultChan()
+		forget(want.Object.(*metav1.PartialObjectMetadata))
+		types[got.Type]++
+		if !equality.Semantic.DeepEqual(got, want) {
+			t.Errorf("event %+v\nwant %+v", got, want)
+		}
+	}
+	if types[watch.Added] != 4 || types[watch.Bookmark] != 1 || types[watch.Modified] != 1 {
+		t.Errorf("events: %v", types)
+	}
+}
+
+// forget leaves out what is not read in process.
+func forget(item *metav1.PartialObjectMetadata) {
+	item.TypeMeta, item.ManagedFields = metav1.TypeMeta{}, nil
+}
