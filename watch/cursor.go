@@ -16,29 +16,38 @@ type Cursor struct {
 	from     uint64
 	position uint64
 	cleanup  runtime.Cleanup
-	closed   bool
+	counted  bool // in the statistics
 }
 
 // Subscribe returns a cursor over the events of topic with an index > from. It
 // returns ErrExpired if some of those may be missing here. A from that is not
 // reached yet is fine: events up to it are passed over when they come.
 func (h *Hub) Subscribe(topic string, from uint64) (*Cursor, error) {
+	c, err := h.cursor(topic, from)
+	if err != nil {
+		return nil, err
+	}
+	c.counted = true
+	c.topic.cursors.Add(1)
+	c.cleanup = runtime.AddCleanup(c, func(n *atomic.Int64) { n.Add(-1) }, &c.topic.cursors)
+	return c, nil
+}
+
+// cursor returns one that the statistics do not count.
+func (h *Hub) cursor(topic string, from uint64) (*Cursor, error) {
 	t := h.topic(topic)
 	at, err := t.seek(from)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cursor{hub: h, topic: t, at: at, from: from, position: from}
-	t.cursors.Add(1)
-	c.cleanup = runtime.AddCleanup(c, func(n *atomic.Int64) { n.Add(-1) }, &t.cursors)
-	return c, nil
+	return &Cursor{hub: h, topic: t, at: at, from: from, position: from}, nil
 }
 
 // Close takes the cursor out of the statistics. It must not be used afterwards.
 // A cursor that is merely dropped leaves them when it is collected.
 func (c *Cursor) Close() {
-	if !c.closed {
-		c.closed = true
+	if c.counted {
+		c.counted = false
 		c.cleanup.Stop()
 		c.topic.cursors.Add(-1)
 		runtime.KeepAlive(c) // or the cleanup could have run before Stop

@@ -30,10 +30,18 @@
 // has missed something and learns it at its next step; it pins nothing, as
 // nothing hangs on its link any more. Cursors further on notice nothing.
 //
+// # Selecting
+//
+// A [Cursor] is woken by every event of its topic. A thousand kubelets that watch the
+// pods of one node each want one event in a thousand, so [Hub.Select] sorts a topic's
+// events by values that its caller computes, once an event, and wakes only readers of
+// one of these. What waits for a [Selection] is bounded; one that is slower reads the
+// window.
+//
 // # Goroutines
 //
-// The package starts none. OnApply and OnRestore run on the FSM goroutine, the
-// only writer. They share one mutex per topic with Subscribe and Since, held
+// There is one for each topic from which somebody selects. OnApply and OnRestore
+// run on the FSM goroutine, the only writer. They share one mutex per topic with Subscribe and Since, held
 // for a binary search at most. A cursor's reads take no lock. A Cursor belongs
 // to one goroutine; everything on a Hub may be called from any.
 package watch

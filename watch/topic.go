@@ -62,6 +62,8 @@ type topic struct {
 	events int        // in the window
 	bytes  int64      // of values in the window
 
+	dispatcher *dispatcher // nil until somebody selects
+
 	pending []fsm.Event // being gathered by OnApply; FSM goroutine only, not guarded
 }
 

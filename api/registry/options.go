@@ -54,7 +54,7 @@ func (o Options) GetRESTOptions(resource schema.GroupResource, _ runtime.Object)
 // functions reach it through the registry's own calls.
 func (o Options) decorate(
 	config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
-	newFunc, newListFunc func() runtime.Object, _ upstream.AttrFunc, _ upstream.IndexerFuncs, _ *cache.Indexers,
+	newFunc, newListFunc func() runtime.Object, _ upstream.AttrFunc, triggers upstream.IndexerFuncs, _ *cache.Indexers,
 ) (upstream.Interface, factory.DestroyFunc, error) {
 	store, err := storage.New(storage.Config{
 		Backend:        o.Backend,
@@ -65,6 +65,7 @@ func (o Options) decorate(
 		NewListFunc:    newListFunc,
 		Root:           root(config.GroupResource.Group),
 		ResourcePrefix: prefix,
+		Triggers:       triggers,
 		Uncached:       uncached(config.GroupResource),
 	})
 	return store, func() {}, err

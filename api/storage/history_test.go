@@ -155,6 +155,10 @@ func (r *replaceable) Subscribe(topic string, from uint64) (*watch.Cursor, error
 	return r.now().Subscribe(topic, from)
 }
 
+func (r *replaceable) Select(topic string, from uint64, value string, values func(fsm.Event) []string) (*watch.Selection, error) {
+	return r.now().Select(topic, from, value, values)
+}
+
 func (r *replaceable) Since(topic string, after, upto uint64) ([]fsm.Event, error) {
 	return r.now().Since(topic, after, upto)
 }

@@ -43,6 +43,7 @@ func podStore(t testing.TB, backend storage.Backend, root string, codec runtime.
 		NewListFunc:    func() runtime.Object { return &example.PodList{} },
 		Root:           root,
 		ResourcePrefix: "/pods",
+		Triggers:       upstream.IndexerFuncs{"metadata.name": func(obj runtime.Object) string { return obj.(*example.Pod).Name }},
 	}
 	for _, option := range options {
 		option(&cfg)

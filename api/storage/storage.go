@@ -34,6 +34,7 @@ type State interface {
 // Feed is the ordered stream of what changed.
 type Feed interface {
 	Subscribe(topic string, from uint64) (*watch.Cursor, error)
+	Select(topic string, from uint64, value string, values func(fsm.Event) []string) (*watch.Selection, error)
 	Since(topic string, after, upto uint64) ([]fsm.Event, error)
 	Floor(topic string) uint64
 }
@@ -69,6 +70,9 @@ type Config struct {
 	// resource prefix, "/pods", it makes the topic of the feed.
 	Root           string
 	ResourcePrefix string
+	// Triggers compute fields by which many watches select one value each, as
+	// kubelets do: see select.go.
+	Triggers storage.IndexerFuncs
 	// Uncached is set for what upstream serves without a watch cache. A list of
 	// it at version 0 has a limit, and "too large resource version" comes
 	// without a hint when to try again.

@@ -60,7 +60,7 @@ type watcher struct {
 	key       string
 	recursive bool
 	pred      storage.SelectionPredicate
-	cursor    *watch.Cursor
+	cursor    cursor
 	from      uint64
 	markEnd   bool // the initial events end with an annotated bookmark
 	cancel    context.CancelFunc
@@ -108,7 +108,7 @@ func withRetry(err error) error {
 }
 
 func (w *watcher) subscribe() (err error) {
-	w.cursor, err = w.store.Feed.Subscribe(w.store.topic, w.from)
+	w.cursor, err = w.store.subscribe(w)
 	return w.expired(err)
 }
 
