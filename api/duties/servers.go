@@ -93,14 +93,16 @@ func ensureServersService(ctx context.Context, client typedcore.ServicesGetter, 
 	if _, err := services.Get(ctx, serversService, metav1.GetOptions{ResourceVersion: "0"}); !apierrors.IsNotFound(err) {
 		return err
 	}
+	policy := corev1.IPFamilyPolicySingleStack
 	_, err := services.Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: serversService, Namespace: metav1.NamespaceDefault,
 			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
 		},
 		Spec: corev1.ServiceSpec{
-			ClusterIP: address.String(),
-			Type:      corev1.ServiceTypeClusterIP,
+			ClusterIP:      address.String(),
+			IPFamilyPolicy: &policy, // as upstream's servers say, too
+			Type:           corev1.ServiceTypeClusterIP,
 			Ports: []corev1.ServicePort{{
 				Name: serversName, Protocol: corev1.ProtocolTCP, Port: serversPort, TargetPort: intstr.FromInt32(port),
 			}},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 )
@@ -59,6 +60,9 @@ func TestPublishServersFollowsMembers(t *testing.T) {
 		service, err := client.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
 		if err != nil || service.Spec.ClusterIP != "10.0.0.1" || service.Spec.Ports[0].TargetPort.IntVal != 6443 {
 			t.Fatalf("service is %v, %v", service, err)
+		}
+		if policy := service.Spec.IPFamilyPolicy; policy == nil || *policy != corev1.IPFamilyPolicySingleStack {
+			t.Errorf("the service's family policy is %v, not what upstream's servers give it", policy)
 		}
 
 		live = []string{"192.0.2.2:6443", "192.0.2.3:6443"}
