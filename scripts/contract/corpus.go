@@ -14,7 +14,7 @@ func corpus() []sequence {
 		forEach(failures), credentialsAndRights(), sizes(), compressed(),
 		forEach(metadata), forEach(conflicts), forEach(patches), forEach(applies),
 		forEach(deletes), forEach(collections), forEach(finalizers), garbage(), namespaces(),
-		eventSchema(), endpointsSchema(), leaseSchema(),
+		eventSchema(), endpointsSchema(), leaseSchema(), serviceSchema(),
 		podSchema(), podUpdates(), podSubresources(), podMoves(), podLogs(), podDeletes(), nodesAndBindings(),
 	)
 }

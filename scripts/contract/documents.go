@@ -11,11 +11,11 @@ import (
 // compared as far as they are about those that both have.
 var (
 	sharedGroups    = []string{"", "coordination.k8s.io", "events.k8s.io"}
-	sharedResources = []string{"bindings", "endpoints", "events", "leases", "namespaces", "nodes", "pods"}
+	sharedResources = []string{"bindings", "endpoints", "events", "leases", "namespaces", "nodes", "pods", "services"}
 	sharedPaths     = regexp.MustCompile(`^/?(api/?|apis/?|(api/v1|apis/(coordination|events)\.k8s\.io(/v1)?)(/?|/(watch/)?(namespaces/\{namespace\}/)?(` +
 		strings.Join(sharedResources, "|") + `)(/.*)?)|openapi/.*|healthz/?|livez/?|readyz/?|version/?)$`)
 	// finalizers of namespaces and the like look as if they were resources in one.
-	otherPaths = regexp.MustCompile(`^/api/v1/(watch/)?namespaces/\{namespace\}/(configmaps|limitranges|persistentvolumeclaims|podtemplates|replicationcontrollers|resourcequotas|secrets|serviceaccounts|services)(/|$)`)
+	otherPaths = regexp.MustCompile(`^/api/v1/(watch/)?namespaces/\{namespace\}/(configmaps|limitranges|persistentvolumeclaims|podtemplates|replicationcontrollers|resourcequotas|secrets|serviceaccounts)(/|$)`)
 )
 
 // shared leaves of a document what is about kinds that both servers have.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"kontiki/scripts/servers"
 )
 
 const nodes = 3
@@ -43,7 +45,8 @@ func (k *kontiki) stop() { _ = k.script(context.Background(), "down") }
 func (k *kontiki) script(ctx context.Context, command string, flags ...string) error {
 	script := filepath.Join(k.root, "scripts", "cluster.sh")
 	cmd := exec.CommandContext(ctx, script, append([]string{command, "--dir", k.dir}, flags...)...)
-	cmd.Env = append(os.Environ(), "KONTIKI_TOKEN_AUTH_FILE="+filepath.Join(k.dir, "tokens"))
+	cmd.Env = append(os.Environ(), "KONTIKI_TOKEN_AUTH_FILE="+filepath.Join(k.dir, "tokens"),
+		"KONTIKI_SERVICE_CLUSTER_IP_RANGE="+servers.ServiceIPs)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	return cmd.Run()
 }

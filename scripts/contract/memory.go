@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -18,7 +19,7 @@ type memory struct {
 	step      int
 	places    map[string]string   // uid, object version or generated name: its placeholder
 	counts    map[string]int      // of placeholders, by kind and step
-	said      map[string][]string // "name.uid", "name.rv", "list.rv", "list.continue": all values, latest last
+	said      map[string][]string // by what {{...}} of a step calls it: all values, latest last; see expand
 	versions  []uint64            // object versions that have got a placeholder
 	prefixes  []*regexp.Regexp    // of names that the server generates
 }
@@ -84,9 +85,27 @@ func (m *memory) note(key, value string) {
 
 var reference = regexp.MustCompile(`\{\{([^{}]+)\}\}`)
 
+// given notes what a service was given out of a range: its address, and the node
+// port of its first port.
+func (m *memory) given(name string, service map[string]any) {
+	spec, _ := service["spec"].(map[string]any)
+	if address, ok := spec["clusterIP"].(string); ok {
+		m.note(name+".clusterIP", address)
+	}
+	ports, _ := spec["ports"].([]any)
+	if len(ports) == 0 {
+		return
+	}
+	first, _ := ports[0].(map[string]any)
+	if port, ok := first["nodePort"].(json.Number); ok {
+		m.note(name+".nodePort", port.String())
+	}
+}
+
 // expand fills in $NS, and {{name.uid}}, {{name.rv}}, {{list.rv}} and
 // {{list.continue}} with what the server said last, {{first name.rv}} with what
-// it said first, {{name.name}} with a generated name. What it never said is 0.
+// it said first, {{name.name}} with a generated name, {{name.clusterIP}} and
+// {{name.nodePort}} with what a service has got. What it never said is 0.
 func (m *memory) expand(text string) string {
 	text = strings.ReplaceAll(text, "$NS", m.namespace)
 	return reference.ReplaceAllStringFunc(text, func(match string) string {

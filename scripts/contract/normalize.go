@@ -123,6 +123,9 @@ func (m *memory) walk(value any, key, event string) any {
 		if key == "retryAfterSeconds" && event == "ERROR" { // the peer throws dice
 			return "<some>"
 		}
+		if key == "nodePort" || key == "healthCheckNodePort" { // the server's choice
+			return nodePort.ReplaceAllString(value.String(), "<node port>")
+		}
 	}
 	return value
 }
@@ -160,6 +163,9 @@ func (m *memory) object(value map[string]any, event string) {
 	}
 	if uid, ok := metadata["uid"].(string); ok {
 		m.note(name+".uid", uid)
+	}
+	if kind == services.kind {
+		m.given(name, value)
 	}
 	if token, ok := metadata["continue"].(string); ok {
 		m.note("list.continue", token)
@@ -240,6 +246,11 @@ var (
 	age       = regexp.MustCompile(`^\d+[smhdy](\d+[smhd])?$`)
 	ageInside = regexp.MustCompile(`(over|ago) \d+[smhdy](\d+[smhd])?`)
 	address   = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}:\d{2,5}\b`)
+	// What a server gives to services: addresses of servers.ServiceIPs, and ports of
+	// upstream's range.
+	serviceAddress = regexp.MustCompile(`\b10\.96\.\d{1,3}\.\d{1,3}\b`)
+	nodePort       = regexp.MustCompile(`\b3[0-2]\d{3}\b`)
+	nodePortInside = regexp.MustCompile(`(Invalid value: |duplicate nodePort: \{[A-Z]+ )3[0-2]\d{3}\b`)
 	// storageKey is where an object is in etcd, or in the log.
 	storageKey = regexp.MustCompile(`Key: /[a-z.0-9/]*/(\$NS|[a-z0-9.-]+)/`)
 	// badPatch is followed by errors in any order, and not by all of them: a
@@ -257,17 +268,20 @@ func (m *memory) text(text, key string) string {
 	text = strings.ReplaceAll(text, m.namespace, "$NS")
 	text = uuid.ReplaceAllStringFunc(text, func(id string) string { return m.place("uid", id) })
 	text = clockTime.ReplaceAllStringFunc(text, aroundNow)
+	text = serviceAddress.ReplaceAllString(text, "<service address>")
 	switch key {
 	case "message":
 		text = versionInside.ReplaceAllString(text, "$1<number>")
 		text = storageKey.ReplaceAllString(text, "Key: <where it is stored>/$1/")
 		text = badPatch.ReplaceAllString(text, "$1: <some errors>")
+		text = nodePortInside.ReplaceAllString(text, "$1<node port>")
 		text = address.ReplaceAllString(text, "<address>")
 	case "serverRelativeURL":
 		text, _, _ = strings.Cut(text, "?hash=") // of all that is in there
 	case "serverAddress":
 		text = address.ReplaceAllString(text, "<address>")
 	case "cells":
+		text = nodePort.ReplaceAllString(text, "<node port>")
 		text = age.ReplaceAllString(text, "<age>")
 		text = ageInside.ReplaceAllString(text, "$1 <age>")
 	}

@@ -65,8 +65,8 @@ func TestContract(t *testing.T) {
 	if r.failure != nil {
 		t.Error(r.failure)
 	}
-	if want := 2 * past.answers(); r.compared != want || want < 20000 {
-		t.Errorf("compared %d answers of the leader and the follower, want %d, and at least 20000", r.compared, want)
+	if want := 2 * past.answers(); r.compared != want || want < 30000 {
+		t.Errorf("compared %d answers of the leader and the follower, want %d, and at least 30000", r.compared, want)
 	}
 	var report strings.Builder
 	r.write(&report)

@@ -200,7 +200,15 @@ var (
 		mistyped: `,"spec":{"containers":{}}`,
 		unknown:  `,"spec":{"containers":[{"name":"c","image":"example.com/image:1","magic":1}]},"more":true`,
 	}
-	kinds = []kind{leases, endpoints, events, coreEvents, pods}
+	services = kind{
+		name: "services", prefix: "/api/v1", apiVersion: "v1", kind: "Service",
+		valid:    `,"spec":{"ports":[{"name":"web","port":80}],"selector":{"app":"a"}}`,
+		changed:  `,"spec":{"ports":[{"name":"web","port":80,"targetPort":8080},{"name":"more","port":81}],"selector":{"app":"b"}}`,
+		invalid:  `,"spec":{"ports":[{"port":0},{"name":"UP","port":70000}],"type":"Odd","sessionAffinity":"Some"}`,
+		mistyped: `,"spec":{"ports":"80"}`,
+		unknown:  `,"spec":{"ports":[{"port":80,"magic":1}]},"more":true`,
+	}
+	kinds = []kind{leases, endpoints, events, coreEvents, pods, services}
 )
 
 func (k kind) String() string { return k.apiVersion + "/" + k.name }

@@ -58,6 +58,7 @@ func (k *Kontiki) flags(i int) []string {
 	at := func(port int) string { return fmt.Sprintf("127.0.0.1:%d", k.ports[port]) }
 	flags := []string{
 		"server", fmt.Sprintf("--name=n%d", i+1), "--data-dir=" + k.dataDir(i), "--pki-dir=" + filepath.Join(k.Dir, "pki"),
+		"--service-cluster-ip-range=" + ServiceIPs,
 		"--token-auth-file=" + k.tokenFile(), "--api-addr=" + at(3*i), "--peer-addr=" + at(3*i+1), "--gossip-addr=" + at(3*i+2),
 	}
 	if i < k.Nodes {

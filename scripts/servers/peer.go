@@ -17,6 +17,10 @@ import (
 	"time"
 )
 
+// ServiceIPs is the range of the addresses of services, of Kontiki and of its peer: what they give
+// out is recognized by it.
+const ServiceIPs = "10.96.0.0/16"
+
 // A Peer says how to run kube-apiserver on etcd.
 type Peer struct {
 	Binaries string // where scripts/peer/build.sh has put the programs
@@ -109,7 +113,7 @@ func (p Peer) flags(etcd []string, port int) []string {
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir=" + p.Dir,
 		"--token-auth-file=" + filepath.Join(p.Dir, "tokens"),
 		// Required, although nobody uses a service account.
-		"--service-account-issuer=https://peer.invalid", "--service-cluster-ip-range=10.96.0.0/16",
+		"--service-account-issuer=https://peer.invalid", "--service-cluster-ip-range=" + ServiceIPs,
 		"--service-account-key-file=" + filepath.Join(p.Dir, "sa.key"),
 		"--service-account-signing-key-file=" + filepath.Join(p.Dir, "sa.key"),
 		// Who may do what: system:masters everything, others what upstream's default
