@@ -60,6 +60,9 @@ var (
 	// ErrNewerData: a later release wrote the data directory.
 	ErrNewerData = errors.New("data directory has a newer format")
 
+	// ErrHalfRecovered: a recovery of this node was interrupted and may have replaced its log.
+	ErrHalfRecovered = errors.New("a recovery was interrupted here")
+
 	// ErrCorrupt: the log in the data directory, or all its snapshots, cannot be read.
 	ErrCorrupt = errors.New("data is damaged")
 

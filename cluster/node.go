@@ -144,6 +144,9 @@ func (n *Node) openStorage() (err error) {
 	if n.nodeFile, err = openNodeFile(n.cfg.DataDir, n.cfg.Identity.ClusterID(), n.cfg.Name); err != nil {
 		return err
 	}
+	if n.nodeFile.recovering() {
+		return fmt.Errorf("%w: run \"kontiki recover --data-dir %s\" again", ErrHalfRecovered, n.cfg.DataDir)
+	}
 	state, err := n.storage.hasState()
 	n.hasState.Store(state)
 	if err != nil {

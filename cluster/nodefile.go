@@ -37,6 +37,10 @@ type nodeContents struct {
 	Founding string   `json:"founding,omitempty"`
 	Founders founders `json:"founders,omitempty"`
 
+	// Recovering is set while kontiki recover changes the data. Until it has ended, the data is
+	// of no founding: the old one's members could go on with a log that has left them.
+	Recovering bool `json:"recovering,omitempty"`
+
 	// NonVoter is nil in data that was written before it was kept here.
 	NonVoter *bool `json:"nonVoter,omitempty"`
 }
@@ -133,6 +137,30 @@ func (f *nodeFile) adopt(id string) error {
 // want notes whether this node wants a vote.
 func (f *nodeFile) want(vote bool) error {
 	return f.change(func(c *nodeContents) { nonVoter := !vote; c.NonVoter = &nonVoter })
+}
+
+// recovering says whether a recovery has begun and not ended.
+func (f *nodeFile) recovering() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.contents.Recovering
+}
+
+// startRecovery notes that the data is about to change, cancelRecovery that it did not, and
+// endRecovery that it did: it is that of the only member of a founding of its own.
+func (f *nodeFile) startRecovery() error {
+	return f.change(func(c *nodeContents) { c.Recovering = true })
+}
+
+func (f *nodeFile) cancelRecovery() error {
+	return f.change(func(c *nodeContents) { c.Recovering = false })
+}
+
+func (f *nodeFile) endRecovery() error {
+	return f.change(func(c *nodeContents) {
+		vote := false
+		c.Founding, c.NonVoter, c.Recovering = newFounding(), &vote, false
+	})
 }
 
 func (f *nodeFile) change(edit func(*nodeContents)) error {

@@ -79,6 +79,9 @@ func OpenRecovery(ctx context.Context, cfg Config) (*Recovery, error) {
 	if err == nil && !slices.ContainsFunc(r.Servers, func(server raft.Server) bool { return string(server.ID) == cfg.Name }) {
 		err = fmt.Errorf("this node is not in the last configuration that it knows: recover another one")
 	}
+	if err == nil && len(r.Servers) > 1 {
+		err = r.nodeFile.cancelRecovery() // one that was interrupted before it changed anything
+	}
 	if err == nil {
 		err = r.askPeers(ctx)
 	}
@@ -157,7 +160,7 @@ func (r *Recovery) Refusal() error {
 			return fmt.Errorf("node %s at %s answers and has newer data (term %d, index %d; here term %d, index %d): stop it and recover there", peer.Name, peer.Addr, peer.Last.Term, peer.Last.Index, r.Last.Term, r.Last.Index)
 		}
 	}
-	if alive > voters/2 {
+	if alive > voters/2 && !r.nodeFile.recovering() {
 		return fmt.Errorf("%d of %d voters are well, this node included: no majority is lost, start kontiki server here", alive, voters)
 	}
 	return nil
@@ -165,14 +168,15 @@ func (r *Recovery) Refusal() error {
 
 // Run makes this node the only member of its cluster, with all that is in its log. It is a
 // founding of its own from then on, so that members of before cannot go on beside it. The
-// files of before stay as a copy, whose path it returns. It can be run again if it fails.
+// files of before stay as a copy, whose path it returns. It can be run again if it fails; in
+// between, a server does not start on this data.
 func (r *Recovery) Run() (saved string, err error) {
-	dir := filepath.Join(r.cfg.DataDir, "raft")
-	saved = fmt.Sprintf("%s.before-recover-%s", dir, time.Now().UTC().Format(backupTime))
-	if err := os.CopyFS(saved, os.DirFS(dir)); err != nil {
-		return saved, fmt.Errorf("cannot keep a copy of %s: %w", dir, err)
+	if saved, err = r.save(); err != nil {
+		return "", err
 	}
-	syscall.Sync()
+	if err := r.nodeFile.startRecovery(); err != nil {
+		return saved, err
+	}
 	var self raft.Server
 	for _, server := range r.Servers {
 		if string(server.ID) == r.Name {
@@ -187,7 +191,21 @@ func (r *Recovery) Run() (saved string, err error) {
 	if err != nil {
 		return saved, fmt.Errorf("cannot recover, the old files are in %s: %w", saved, err)
 	}
-	return saved, errors.Join(r.nodeFile.adopt(newFounding()), r.nodeFile.want(true))
+	return saved, r.nodeFile.endRecovery()
+}
+
+// save copies the log and the snapshots, for their owner's eyes only.
+func (r *Recovery) save() (dir string, err error) {
+	from := filepath.Join(r.cfg.DataDir, "raft")
+	dir, err = os.MkdirTemp(r.cfg.DataDir, "raft.before-recover-"+time.Now().UTC().Format(backupTime)+"-*")
+	if err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		return "", errors.Join(fmt.Errorf("cannot keep a copy of %s, nothing was changed: %w", from, err), os.RemoveAll(dir))
+	}
+	syscall.Sync()
+	return dir, nil
 }
 
 // Close lets go of the data directory.
