@@ -77,7 +77,7 @@ func (n *Node) spool(r io.Reader) (*os.File, error) {
 	}
 	err = os.Remove(file.Name())
 	if err == nil {
-		_, err = io.Copy(file, r)
+		_, err = io.Copy(&sparing{Writer: file, node: n}, r)
 	}
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
@@ -86,6 +86,26 @@ func (n *Node) spool(r io.Reader) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("cannot keep the backup while it is checked: %w", err), file.Close())
 	}
 	return file, nil
+}
+
+// sparing writes as long as the disk has its reserve: a backup on its way must not take the
+// last room from the log.
+type sparing struct {
+	io.Writer
+	node   *Node
+	unseen int // bytes since it looked
+}
+
+// Write implements io.Writer.
+func (s *sparing) Write(p []byte) (int, error) {
+	if s.unseen += len(p); s.unseen >= diskStride {
+		s.node.disk.look()
+		s.unseen = 0
+	}
+	if s.node.Disk().Level != DiskOK {
+		return 0, s.node.disk.refusal(s.node.cfg.Name)
+	}
+	return s.Writer.Write(p)
 }
 
 // seekSnapshot goes to where the snapshot begins and returns its size.

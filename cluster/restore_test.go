@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -138,6 +140,40 @@ func TestLagAcrossRestore(t *testing.T) {
 	c.Restart(c.WaitLeader())
 	c.WaitLeader()
 	noLag("after an election")
+}
+
+// TestRestoreSparesTheDisk: a backup that does not fit is refused before it has taken the room
+// that the log needs.
+func TestRestoreSparesTheDisk(t *testing.T) {
+	const total, reserve, size = 64 << 20, 32 << 20, 256 << 20
+	sent := &counted{Reader: io.LimitReader(zeros{}, size)}
+	c := clustertest.New(t, 1, func(_ int, cfg *cluster.Config) {
+		cfg.DiskReserve = cluster.DiskReserve{Least: reserve}
+		cfg.DiskSpace = func(string) (uint64, uint64, error) { return uint64(max(0, total-sent.n.Load())), total, nil }
+	})
+	c.WaitLeader()
+	if _, err := c.Node(0).Restore(t.Context(), sent); !errors.Is(err, cluster.ErrDiskFull) {
+		t.Errorf("a backup of %d bytes: %v", size, err)
+	}
+	if taken := sent.n.Load(); taken > total-reserve/2 {
+		t.Errorf("it took %d bytes of %d free, with a reserve of %d", taken, total, reserve)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// counted knows how much was read.
+type counted struct {
+	io.Reader
+	n atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
 }
 
 // TestRestoreInterrupted kills the leader, who may be the one that restores, at a random
