@@ -64,6 +64,9 @@ func (s *Server) serveOwn(function own, cfg routes.Config) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		value, err := function(w, r)
 		if err != nil {
+			if _, known := err.(apierrors.APIStatus); !known {
+				err = apierrors.NewInternalError(err)
+			}
 			responsewriters.ErrorNegotiated(err, cfg.Serializer, schema.GroupVersion{}, w, r)
 			return
 		}

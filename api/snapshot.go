@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -20,9 +21,12 @@ const SnapshotPath = ownPrefix + "/snapshot"
 // backupType is the media type of a backup.
 const backupType = "application/vnd.kontiki.backup"
 
+// freshWait is how long a backup waits for a quorum, as any consistent read.
+const freshWait = 10 * time.Second
+
 func (s *Server) saveSnapshot(w http.ResponseWriter, r *http.Request) (any, error) {
 	if r.URL.Query().Get("stale") != "true" {
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		ctx, cancel := context.WithTimeout(r.Context(), freshWait)
 		defer cancel()
 		if err := s.Node.Ready(ctx); err != nil {
 			return nil, storage.WriteError(err)
@@ -47,6 +51,10 @@ func (s *Server) restoreSnapshot(_ http.ResponseWriter, r *http.Request) (any, e
 		return nil, apierrors.NewBadRequest(err.Error())
 	case errors.Is(err, cluster.ErrRestoreLost):
 		return nil, apierrors.NewServiceUnavailable(err.Error())
+	case errors.Is(err, cluster.ErrUnknownOutcome):
+		return nil, apierrors.NewTimeoutError("the restore was proposed, but whether it took effect is not known", 0)
+	case errors.Is(err, cluster.ErrBehind):
+		return nil, apierrors.NewTimeoutError("the restore took effect, but this node did not see it in time", 0)
 	}
 	return nil, storage.WriteError(err)
 }

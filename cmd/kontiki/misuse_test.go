@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -60,22 +62,62 @@ func TestCertificatesOfNobody(t *testing.T) {
 	}
 }
 
-// TestChangeOfUnknownOutcome: whoever cannot know whether a member was removed is told where
-// to look.
-func TestChangeOfUnknownOutcome(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+// answering is a kubeconfig that leads to a server which answers everything so, after it
+// has read the request. Code 0 cuts the connection.
+func answering(t *testing.T, code int, status string, asked *atomic.Int64) (config string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if _, err := io.Copy(io.Discard, r.Body); err != nil || code == 0 {
+			panic(http.ErrAbortHandler)
+		}
 		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusGatewayTimeout)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,"message":"outcome unknown"}`)
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(code)
+		fmt.Fprint(w, status)
 	}))
-	defer server.Close()
-	config := filepath.Join(t.TempDir(), "config")
+	t.Cleanup(server.Close)
+	config = filepath.Join(t.TempDir(), "config")
 	text := fmt.Sprintf(`{"current-context":"c","clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}]}`, server.URL)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := execute("members", "remove", "n1", "--kubeconfig", config)
+	return config
+}
+
+const (
+	answerUnknown = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,"message":"outcome unknown"}`
+	answerNoDisk  = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503,"message":"no room"}`
+)
+
+// TestChangeOfUnknownOutcome: whoever cannot know whether a member was removed is told where
+// to look.
+func TestChangeOfUnknownOutcome(t *testing.T) {
+	_, err := execute("members", "remove", "n1", "--kubeconfig", answering(t, http.StatusGatewayTimeout, answerUnknown, new(atomic.Int64)))
 	if err == nil || err.Error() != "outcome unknown; see kontiki members, and try again if it was not done" {
 		t.Error(err)
+	}
+}
+
+// TestSnapshotRefused: a restore or a backup that fails says what the server said, once, and
+// what is left to do; where to look if nobody knows what was done.
+func TestSnapshotRefused(t *testing.T) {
+	const backup, look = "../../cluster/testdata/backup-v1", "; look whether the cluster has the old objects"
+	save := filepath.Join(t.TempDir(), "backup")
+	for _, row := range []struct {
+		code         int
+		status, want string
+		args         []string
+	}{
+		{503, answerNoDisk, "no room", []string{"snapshot", "restore", "--yes", backup}},
+		{504, answerUnknown, "outcome unknown" + look, []string{"snapshot", "restore", "--yes", backup}},
+		{0, "", "EOF" + look, []string{"snapshot", "restore", "--yes", backup}},
+		{503, answerNoDisk, "no room; --stale takes what the node has", []string{"snapshot", "save", save}},
+	} {
+		var asked atomic.Int64
+		_, err := execute(append(row.args, "--kubeconfig", answering(t, row.code, row.status, &asked))...)
+		if err == nil || !strings.Contains(err.Error(), row.want) || row.code == 503 && strings.Contains(err.Error(), look) || asked.Load() != 1 {
+			t.Errorf("%v, answer %d, asked %d times: %v", row.args, row.code, asked.Load(), err)
+		}
 	}
 }

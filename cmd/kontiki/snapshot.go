@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"kontiki/api"
 	"kontiki/cluster"
@@ -51,7 +51,10 @@ func saveSnapshot(cmd *cobra.Command, c *connection, file string, stale bool) er
 	if stale {
 		request.Param("stale", "true")
 	}
-	body, err := request.Stream(cmd.Context())
+	body, err := request.MaxRetries(0).Stream(cmd.Context()) // the server has waited for a quorum already
+	if apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) {
+		return fmt.Errorf("%w; --stale takes what the node has, fresh or not", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -153,10 +156,10 @@ func restoreSnapshot(cmd *cobra.Command, c *connection, path string, yes bool) e
 	}
 	defer file.Close()
 	progress := newProgress(cmd.ErrOrStderr(), "sent", summary.FileBytes)
-	body, err := client.Post().AbsPath(api.SnapshotPath).Body(progress.reader(file)).Do(cmd.Context()).Raw()
+	body, err := answerOf(client.Post().AbsPath(api.SnapshotPath).Body(progress.reader(file)).Do(cmd.Context()))
 	progress.end()
 	if err != nil {
-		return explainRestore(err)
+		return explainRestore(err, progress.done.Load() > 0)
 	}
 	var restored cluster.Restored
 	if err := json.Unmarshal(body, &restored); err != nil {
@@ -166,9 +169,11 @@ func restoreSnapshot(cmd *cobra.Command, c *connection, path string, yes bool) e
 	return nil
 }
 
-// explainRestore adds what a lost answer leaves open.
-func explainRestore(err error) error {
-	if errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "not known") {
+// explainRestore adds what a lost answer leaves open: one that the server did not
+// give, or in which it says that it does not know.
+func explainRestore(err error, sent bool) error {
+	var answer apierrors.APIStatus
+	if apierrors.IsTimeout(err) || sent && !errors.As(err, &answer) {
 		return fmt.Errorf("%w; look whether the cluster has the old objects or the restored ones, it is one or the other", err)
 	}
 	return err
