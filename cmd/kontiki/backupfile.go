@@ -96,6 +96,9 @@ func (s backupSummary) print(w io.Writer) error {
 // writeWhole makes a file that appears under its name when write has succeeded
 // and all of it is on disk, and not at all otherwise.
 func writeWhole(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is there and no file: name another one, or - for standard output", path)
+	}
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // for its owner only
 	if err != nil {
 		return err

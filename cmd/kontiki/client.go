@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -31,8 +32,15 @@ func (c *connection) AddFlags(flags *pflag.FlagSet) {
 
 // config is the chosen context's.
 func (c *connection) config() (*rest.Config, error) {
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules, &c.overrides).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(c.rules, &c.overrides).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errNoKubeconfig
+	}
+	return config, err
 }
+
+// errNoKubeconfig stands for client-go's own words, which name a variable that does not help.
+var errNoKubeconfig = errors.New("no kubeconfig is found: set $KUBECONFIG or --kubeconfig; a node has one in DATA-DIR/admin.kubeconfig")
 
 // client talks to the chosen server. Its errors are the Statuses that the
 // server sent.

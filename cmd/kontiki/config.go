@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -115,7 +116,7 @@ func (c *Config) Complete() error {
 	if c.NonVoter && len(c.Join) == 0 && len(c.Peers) == 0 {
 		return fmt.Errorf("--non-voter: a node without a vote is no cluster: name other nodes with --join or --peers")
 	}
-	if err := checkLogging(*c); err != nil {
+	if err := errors.Join(checkAddresses("--join", c.Join), checkAddresses("--peers", c.Peers), checkLogging(*c)); err != nil {
 		return err
 	}
 	if _, err := parseReserve(c.DiskReserve); err != nil {
@@ -138,6 +139,16 @@ func (c *Config) Complete() error {
 		return err
 	}
 	return c.completeAddresses(len(known) > 0)
+}
+
+// checkAddresses refuses what nobody could ever reach, which would be tried for ever.
+func checkAddresses(flag string, addresses []string) error {
+	for _, address := range addresses {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+			return fmt.Errorf("%s %q is not host:port", flag, address)
+		}
+	}
+	return nil
 }
 
 // completeAddresses has nodes talk to each other where clients talk to this one.

@@ -105,7 +105,7 @@ func askMembers(ctx context.Context, cfg Config, text string, log hclog.Logger) 
 	}
 	client := &http.Client{Timeout: joinTimeout, Transport: &http.Transport{TLSClientConfig: token.TLS(), ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
-	told := time.Now()
+	var told time.Time
 	for {
 		var last error
 		for _, address := range cfg.Join {

@@ -40,6 +40,9 @@ Without --user it is an administrator's. The certificate cannot be revoked:
 give it a --ttl that fits. The key is made here and goes nowhere else.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if request.user == "" && cmd.Flags().Changed("user") {
+				return errors.New("--user is empty: leave it out for an administrator")
+			}
 			if request.user == "" {
 				request.user = adminUser
 				if !cmd.Flags().Changed("group") {

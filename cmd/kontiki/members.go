@@ -14,6 +14,7 @@ import (
 
 	"kontiki/api"
 	"kontiki/cluster"
+	"kontiki/cluster/pki"
 )
 
 // newMembersCommand is the list, and a subcommand for each change.
@@ -65,6 +66,9 @@ func newMemberChangeCommand(c *connection, change memberChange) *cobra.Command {
 		Use: change.name + " NAME", Short: change.short, Long: change.long,
 		Args: exactlyOne("the name of a node"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := pki.ValidateName(args[0]); err != nil {
+				return err
+			}
 			return c.change(cmd.Context(), cmd.OutOrStdout(), change.verb, api.MembersPath+"/"+args[0]+change.below, "")
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -119,5 +120,55 @@ func TestSnapshotRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), row.want) || row.code == 503 && strings.Contains(err.Error(), look) || asked.Load() != 1 {
 			t.Errorf("%v, answer %d, asked %d times: %v", row.args, row.code, asked.Load(), err)
 		}
+	}
+}
+
+// TestRefusedAtOnce: what cannot succeed, or would destroy something, is refused before
+// anything is asked or written.
+func TestRefusedAtOnce(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	var asked atomic.Int64
+	config, dir := answering(t, http.StatusOK, "{}", &asked), t.TempDir()
+	before, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := []string{"--kubeconfig", config}
+	server := []string{"server", "--data-dir", filepath.Join(dir, "data"), "--token", "none"}
+	for _, row := range []struct {
+		want string
+		args []string
+	}{
+		{`--join "10.0.0.1" is not host:port`, append(server, "--join", "10.0.0.1")},
+		{`--join "https://10.0.0.1:6443" is not host:port`, append(server, "--join", "10.0.0.2:6443,https://10.0.0.1:6443")},
+		{`--peers ":7302" is not host:port`, append(server, "--peers", ":7302")},
+		{"set $KUBECONFIG or --kubeconfig", []string{"members"}},
+		{`node name "a/b" must be`, append(with, "members", "remove", "a/b")},
+		{`node name "" must be`, append(with, "members", "demote", "")},
+		{"--user is empty", append(with, "kubeconfig", "--user", "")},
+		{"has a context c, which would be lost", append(with, "proxy", "--listen", "127.0.0.1:0", "--write-kubeconfig", config)},
+	} {
+		if _, err := execute(row.args...); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%v: %v, want %q", row.args, err, row.want)
+		}
+	}
+	if after, err := os.ReadFile(config); err != nil || !bytes.Equal(before, after) || asked.Load() != 0 {
+		t.Errorf("asked %d times, the kubeconfig is now\n%s", asked.Load(), after)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// TestSaveOnlyToFiles: a backup takes the place of an older one, of nothing else: a device
+// or a directory.
+func TestSaveOnlyToFiles(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := writeWhole(pipe, func(io.Writer) error { return nil })
+	if info, _ := os.Stat(pipe); err == nil || info.Mode().Type() != os.ModeNamedPipe {
+		t.Errorf("%v, %v", err, info.Mode())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 
 	"github.com/hashicorp/go-hclog"
@@ -55,6 +56,9 @@ func (c *connection) proxy(ctx context.Context, listen, kubeconfig string, log h
 	}
 	config, err := c.config()
 	if err != nil {
+		return err
+	}
+	if err := keepsOthers(kubeconfig); err != nil {
 		return err
 	}
 	listener, err := listenLoopback(listen)
@@ -179,6 +183,26 @@ func memberList(config *rest.Config) (func(context.Context) ([]string, error), e
 		}
 		return addresses, nil
 	}, nil
+}
+
+// keepsOthers refuses a file with contexts that are not a proxy's: it would lose them.
+func keepsOthers(file string) error {
+	if file == "" {
+		return nil
+	}
+	there, err := clientcmd.LoadFromFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--write-kubeconfig: %s is there and no kubeconfig: name another file: %w", file, err)
+	}
+	for name := range there.Contexts {
+		if name != proxyContext {
+			return fmt.Errorf("--write-kubeconfig: %s has a context %s, which would be lost: name another file", file, name)
+		}
+	}
+	return nil
 }
 
 // writeProxied writes a kubeconfig that differs from the chosen context in the
