@@ -19,6 +19,15 @@ func TestRightStore(t *testing.T) {
 	}
 }
 
+// TestFullDisk: a write that a full disk refuses is not told when to come back.
+func TestFullDisk(t *testing.T) {
+	h, final := newWorld(1, 100)
+	h.Ops = append(h.Ops, history.Op{Kind: history.Set, Resource: "pods", Key: "pods/a", Value: "refused", Code: 503, Cause: diskFull, Outcome: history.Refused})
+	for _, f := range All(h, final) {
+		t.Error(f)
+	}
+}
+
 // brokenWorld is the history of a right store, to be broken in one place.
 type brokenWorld struct {
 	h     *history.History
@@ -69,6 +78,9 @@ func TestBrokenStores(t *testing.T) {
 		}, []Promise{SoundAnswers}},
 		{"503 with no Retry-After", func(w brokenWorld) {
 			w.h.Ops = append(w.h.Ops, history.Op{Kind: history.List, Code: 503, Outcome: history.Refused})
+		}, []Promise{SoundAnswers}},
+		{"a read that a full disk refuses", func(w brokenWorld) {
+			w.h.Ops = append(w.h.Ops, history.Op{Kind: history.List, Code: 503, Cause: diskFull, Outcome: history.Refused})
 		}, []Promise{SoundAnswers}},
 		{"late answer", func(w brokenWorld) {
 			w.h.Ops = append(w.h.Ops, history.Op{Kind: history.List, Code: 504, Outcome: history.Unknown, RetryIn: "1", Return: 60e9})

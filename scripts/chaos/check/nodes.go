@@ -46,7 +46,11 @@ func oneLeader(s *story) (found []Finding) {
 // takes to try for the last time.
 const answerWithin = 15 * time.Second
 
-// soundAnswers: clients can act on every answer. A 5xx is 503 or 504 and says when to come back.
+// diskFull is the cause of a refusal that names no time: somebody has to make room first.
+const diskFull = "DiskFull"
+
+// soundAnswers: clients can act on every answer. A 5xx is 503 or 504 and says when to come back, unless
+// it refuses a write because a disk is full.
 func soundAnswers(s *story) (found []Finding) {
 	for i := range s.Ops {
 		op := &s.Ops[i]
@@ -54,7 +58,7 @@ func soundAnswers(s *story) (found []Finding) {
 		switch {
 		case op.Code == 0:
 		case op.Code == http.StatusServiceUnavailable || op.Code == http.StatusGatewayTimeout || op.Code == http.StatusTooManyRequests:
-			if op.RetryIn == "" {
+			if op.RetryIn == "" && !(op.Writes() && op.Code == http.StatusServiceUnavailable && op.Cause == diskFull) {
 				why = "has no Retry-After"
 			}
 		case op.Outcome != history.OK && !slices.Contains([]int{http.StatusNotFound, http.StatusConflict, http.StatusGone}, op.Code):

@@ -49,6 +49,7 @@ type Op struct {
 	More     bool    `json:"more,omitempty"`  // there are pages after this one
 	Warning  string  `json:"warning,omitempty"`
 	RetryIn  string  `json:"retryIn,omitempty"` // the Retry-After header
+	Cause    string  `json:"cause,omitempty"`   // the first that a refusal names, as DiskFull
 	Error    string  `json:"error,omitempty"`
 }
 

@@ -113,6 +113,11 @@ type document struct {
 	Items   []document `json:"items"`
 	Code    int        `json:"code"`
 	Message string     `json:"message"`
+	Details struct {
+		Causes []struct {
+			Type string `json:"reason"`
+		} `json:"causes"`
+	} `json:"details"`
 }
 
 func (d *document) version() uint64 {
@@ -156,6 +161,9 @@ func fill(op *history.Op, a answer, err error) (doc document) {
 	op.RetryIn, op.Warning = a.header.Get("Retry-After"), silence(a.header)
 	if op.Outcome != history.OK {
 		op.Error = doc.Message
+		if causes := doc.Details.Causes; len(causes) > 0 {
+			op.Cause = causes[0].Type
+		}
 	}
 	return doc
 }

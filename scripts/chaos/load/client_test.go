@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -28,6 +29,7 @@ func TestOutcome(t *testing.T) {
 		{"conflict", 409, "{}", nil, history.Refused},
 		{"too many", 429, "{}", nil, history.Refused},
 		{"no leader", 503, "{}", nil, history.Refused},
+		{"disk full", 503, `{"details":{"causes":[{"reason":"DiskFull"}]}}`, nil, history.Refused},
 		{"outcome unknown", 504, "{}", nil, history.Unknown},
 		{"internal error", 500, "{}", nil, history.Unknown},
 		{"never sent", 0, "", refused, history.Refused},
@@ -41,6 +43,9 @@ func TestOutcome(t *testing.T) {
 		fill(&op, a, c.err)
 		if op.Outcome != c.want {
 			t.Errorf("%s: %s, want %s", c.name, op.Outcome, c.want)
+		}
+		if want := strings.Contains(c.body, "DiskFull"); want != (op.Cause == "DiskFull") {
+			t.Errorf("%s: cause %q", c.name, op.Cause)
 		}
 		if c.err != nil && op.Code != 0 {
 			t.Errorf("%s: code %d of an answer that did not arrive", c.name, op.Code)
