@@ -55,7 +55,11 @@ func NewAdmission(client kubernetes.Interface, informers informers.SharedInforme
 	}
 	init := initializer.New(client, nil, factory, nil, utilfeature.DefaultFeatureGate,
 		compatibility.DefaultBuildEffectiveVersion(), nil, nil)
-	return known.NewFromPlugins(names, defaultConfig{}, init, admission.Decorators{})
+	plugins, err := known.NewFromPlugins(names, defaultConfig{}, init, admission.Decorators{})
+	if err != nil {
+		return nil, err
+	}
+	return newPatient(plugins.(chain), factory.Core().V1().Namespaces().Informer().HasSynced), nil
 }
 
 // defaultConfig leaves every plugin at its defaults.

@@ -1,0 +1,83 @@
+package registry
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+)
+
+const (
+	// syncWithin is how long a write waits for a node to have its namespaces, as long as
+	// one waits for a leader. Plugins would wait that long too, but end with a 403, which
+	// says that the same write will never be allowed.
+	syncWithin = 10 * time.Second
+	syncPause  = 50 * time.Millisecond
+	// retrySeconds is what clients are then told to wait.
+	retrySeconds = 1
+)
+
+var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind()
+
+// patient is an admission chain that does not judge before it knows anything. A node
+// that was started without a quorum has no namespaces to judge by: that is nobody's
+// mistake, so it is a 503.
+type patient struct {
+	admission.MutationInterface
+	validation admission.ValidationInterface
+	synced     func() bool
+}
+
+// chain is what the plugins together are.
+type chain interface {
+	admission.MutationInterface
+	admission.ValidationInterface
+}
+
+func newPatient(plugins chain, synced func() bool) *patient {
+	return &patient{plugins, plugins, synced}
+}
+
+// Admit implements admission.MutationInterface.
+func (p *patient) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if err := p.ready(ctx, a); err != nil {
+		return err
+	}
+	return p.MutationInterface.Admit(ctx, a, o)
+}
+
+// Validate implements admission.ValidationInterface.
+func (p *patient) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if err := p.ready(ctx, a); err != nil {
+		return err
+	}
+	return p.validation.Validate(ctx, a, o)
+}
+
+// ready waits where a plugin would wait: deletions, namespaces, and what is in none are
+// judged without.
+func (p *patient) ready(ctx context.Context, a admission.Attributes) error {
+	namespaced := a.GetNamespace() != "" && a.GetKind().GroupKind() != namespaceKind
+	if !namespaced || a.GetOperation() == admission.Delete || p.synced() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, syncWithin)
+	defer cancel()
+	tick := time.NewTicker(syncPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			err := apierrors.NewServiceUnavailable("this node has just started and does not know the namespaces yet; use another one")
+			err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
+			return err
+		case <-tick.C:
+			if p.synced() {
+				return nil
+			}
+		}
+	}
+}
