@@ -46,7 +46,8 @@ type listener struct {
 	lost      func(peer string) // a raft connection from peer has ended
 
 	raftConns chan net.Conn
-	done      chan struct{}
+	life      context.Context // until Close, or until whoever only dials is done
+	end       context.CancelFunc
 	wg        sync.WaitGroup
 
 	mu     sync.Mutex
@@ -79,13 +80,15 @@ func listen(cfg *Config) (*listener, error) {
 	if err != nil {
 		return nil, errors.Join(err, tcp.Close())
 	}
+	life, end := context.WithCancel(context.Background())
 	return &listener{
 		tcp:       tcp.(*net.TCPListener),
 		advertise: peerAddr(advertise),
 		identity:  cfg.Identity,
 		logger:    cfg.Logger.Named("peer"),
 		raftConns: make(chan net.Conn),
-		done:      make(chan struct{}),
+		life:      life,
+		end:       end,
 		conns:     make(map[net.Conn]string),
 		warned:    make(map[string]time.Time),
 	}, nil
@@ -144,7 +147,7 @@ func (l *listener) run() {
 
 func (l *listener) pause(d time.Duration) bool {
 	select {
-	case <-l.done:
+	case <-l.life.Done():
 		return false
 	case <-time.After(d):
 		return true
@@ -241,7 +244,7 @@ func (l *listener) route(conn net.Conn, protocol, peer string) {
 	case protoRaft, protoRaft1:
 		select {
 		case l.raftConns <- conn:
-		case <-l.done:
+		case <-l.life.Done():
 			conn.Close()
 		}
 	case protoPeer, protoPeer1:
@@ -255,7 +258,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.raftConns:
 		return conn, nil
-	case <-l.done:
+	case <-l.life.Done():
 		return nil, net.ErrClosed
 	}
 }
@@ -279,7 +282,7 @@ func dialAddr(name raft.ServerID, addr raft.ServerAddress) raft.ServerAddress {
 }
 
 func (l *listener) dial(name, addr, protocol string, timeout time.Duration) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(l.life, timeout)
 	defer cancel()
 	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}
 	raw, err := dialer.DialContext(ctx, "tcp", addr)
@@ -313,8 +316,9 @@ func (l *listener) introduce(ctx context.Context, conn *tls.Conn) error {
 	return l.know(conn, protocol, theirs)
 }
 
-// Close stops listening and cuts every connection, also those that raft has pooled or is
-// reading from, which it would leave open.
+// Close stops listening, ends dials, and cuts every connection, also those that raft has
+// pooled or is reading from, which it would leave open. Raft does not shut down before its
+// dials have ended, and it dials twice.
 func (l *listener) Close() error {
 	l.mu.Lock()
 	if l.shut {
@@ -322,7 +326,7 @@ func (l *listener) Close() error {
 		return nil
 	}
 	l.shut = true
-	close(l.done)
+	l.end()
 	for conn := range l.conns {
 		// Below TLS: its own Close waits for a peer that may not read.
 		conn.(*tls.Conn).NetConn().Close()

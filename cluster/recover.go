@@ -113,7 +113,7 @@ func (s *storage) lastKnown() (servers []raft.Server, end LogEnd, err error) {
 
 // askPeers asks all other servers of the configuration for the end of their log.
 func (r *Recovery) askPeers(ctx context.Context) error {
-	l := &listener{identity: r.cfg.Identity, logger: r.cfg.Logger, done: make(chan struct{})}
+	l := &listener{identity: r.cfg.Identity, logger: r.cfg.Logger, life: ctx}
 	l.conns, l.founding = make(map[net.Conn]string), r.nodeFile.foundings(r.cfg.Identity.ClusterID())
 	p := &peers{limit: r.cfg.MaxCommandBytes + frameSlack, wait: r.cfg.DialTimeout, links: make(map[linkKey]*link)}
 	p.dial = func(name, addr string, timeout time.Duration) (net.Conn, error) {
