@@ -135,13 +135,19 @@ func (p *Process) Kill() {
 
 // Stop asks it to end (SIGTERM) and waits; after patience it kills, and reports false.
 func (p *Process) Stop(patience time.Duration) bool {
+	ended := p.Ask(patience)
+	p.Kill()
+	return ended
+}
+
+// Ask is Stop that does not kill.
+func (p *Process) Ask(patience time.Duration) bool {
 	p.Signal(syscall.SIGTERM)
 	p.Resume() // a paused process hears it only then
 	select {
 	case <-p.exited:
 		return true
 	case <-time.After(patience):
-		p.Kill()
 		return false
 	}
 }

@@ -106,7 +106,14 @@ func (n *Node) Stop() bool {
 		return true
 	}
 	n.note("SIGTERM")
-	return p.Stop(stopPatience)
+	if p.Ask(stopPatience) {
+		return true
+	}
+	if _, err := n.Fault("stacks"); err != nil { // into its log: what does it wait for?
+		n.note("no stacks: " + err.Error())
+	}
+	p.Kill()
+	return false
 }
 
 // Process is the present one.
