@@ -46,6 +46,9 @@ type logStore struct {
 	stores atomic.Uint64
 }
 
+// deadlineTicks are in which the time of a write is counted.
+const deadlineTicks = 10
+
 type write struct {
 	do   func() error
 	done chan error
@@ -173,24 +176,31 @@ func (s *logStore) write(op string, do func() error) error {
 		return *err
 	}
 	w := write{do: func() error { return s.faults.around(op, do) }, done: make(chan error, 1)}
-	timer := time.NewTimer(s.deadline)
-	defer timer.Stop()
-	select {
-	case s.writes <- w:
-	case <-timer.C:
-		return s.poison(fmt.Errorf("%w: %s: the write before it has not returned after %s", ErrDisk, op, s.deadline))
-	case <-s.closing:
-		return raft.ErrRaftShutdown
-	}
-	select {
-	case err := <-w.done:
-		if err != nil {
-			return s.poison(fmt.Errorf("%w: %s: %w%s", ErrDisk, op, err, advice(err)))
+	tick := time.NewTicker(s.deadline / deadlineTicks)
+	defer tick.Stop()
+	return s.await(op, w, tick.C)
+}
+
+// await counts ticks up to the deadline. A process that was stopped in the middle of a write,
+// with its machine or without, gets one for all of that time, and the disk its chance.
+func (s *logStore) await(op string, w write, tick <-chan time.Time) error {
+	queue, closing, late := s.writes, s.closing, "the write before it has not returned"
+	for left := deadlineTicks; left > 0; {
+		select {
+		case queue <- w:
+			queue, closing, late = nil, nil, "the disk has not answered"
+		case err := <-w.done:
+			if err != nil {
+				return s.poison(fmt.Errorf("%w: %s: %w%s", ErrDisk, op, err, advice(err)))
+			}
+			return nil
+		case <-tick:
+			left--
+		case <-closing:
+			return raft.ErrRaftShutdown
 		}
-		return nil
-	case <-timer.C:
-		return s.poison(fmt.Errorf("%w: %s: the disk has not answered after %s", ErrDisk, op, s.deadline))
 	}
+	return s.poison(fmt.Errorf("%w: %s: %s after %s", ErrDisk, op, late, s.deadline))
 }
 
 // advice is what to do, where a restart alone does not help.

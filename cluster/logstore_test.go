@@ -106,6 +106,33 @@ func TestLogDeadline(t *testing.T) {
 	}
 }
 
+// TestPauseIsNoDeadline: a machine that was paused in the middle of a write for longer than
+// the deadline has not shown that its disk hangs: to the process it was one tick.
+func TestPauseIsNoDeadline(t *testing.T) {
+	s, reported := testStorage(t, t.TempDir(), nil)
+	release := make(chan struct{})
+	slow := func() error { <-release; return nil }
+	tick, result := make(chan time.Time), make(chan error)
+	go func() { result <- s.logs.await("test", write{slow, make(chan error, 1)}, tick) }()
+	for range deadlineTicks - 1 {
+		tick <- time.Time{}
+	}
+	close(release)
+	if err := <-result; err != nil || len(reported) > 0 {
+		t.Errorf("a write that ends before the last tick: %v", err)
+	}
+	end := make(chan struct{})
+	defer close(end)
+	never := func() error { <-end; return nil }
+	go func() { result <- s.logs.await("test", write{never, make(chan error, 1)}, tick) }()
+	for range deadlineTicks {
+		tick <- time.Time{}
+	}
+	if err := <-result; !errors.Is(err, ErrDisk) {
+		t.Errorf("a write that never ends: %v", err)
+	}
+}
+
 func TestPoisonLatch(t *testing.T) {
 	failing := errors.New("input/output error")
 	for _, op := range []string{OpLogStore, OpLogDelete, OpStableSet} {
