@@ -79,7 +79,10 @@ func Run(ctx context.Context, cfg Config, log hclog.Logger) error {
 	notifySystemd(daemon.SdNotifyStopping, log)
 	stopCtx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	return errors.Join(failure, s.Stop(stopCtx))
+	if failure != nil {
+		return errors.Join(failure, s.Fail(stopCtx))
+	}
+	return s.Stop(stopCtx)
 }
 
 // Server is a running node: what production runs and tests run alike.
@@ -260,6 +263,13 @@ func (s *Server) Failed() <-chan error {
 func (s *Server) Stop(ctx context.Context) error {
 	s.certificates.stop()
 	return errors.Join(s.api.Shutdown(ctx), s.Node.Close(ctx), s.api.Close(), s.audit.Close())
+}
+
+// Fail ends a server that cannot go on: first for the other nodes, who would wait for it, or
+// elect it. What clients wait for would not come either; they are told to ask another node.
+func (s *Server) Fail(ctx context.Context) error {
+	s.certificates.stop()
+	return errors.Join(s.Node.Abort(), s.api.Shutdown(ctx), s.api.Close(), s.audit.Close())
 }
 
 // Abort ends the server at once, with no word to anybody: what a crash looks
