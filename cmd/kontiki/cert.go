@@ -128,6 +128,9 @@ func (c *connection) allCertificates(ctx context.Context, method string) ([]api.
 
 // renew issues the certificates on this machine again.
 func (l *localCluster) renew(root *pki.Cluster) error {
+	if err := checkOwner(l.dataDir); err != nil {
+		return err
+	}
 	if _, err := pki.RenewNode(root, identityDir(l.dataDir)); err != nil {
 		return err
 	}

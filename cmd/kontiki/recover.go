@@ -79,6 +79,9 @@ func stoppedNode(cfg *Config) (cluster.Config, error) {
 	if err := cfg.Complete(); err != nil {
 		return cluster.Config{}, err
 	}
+	if err := checkOwner(cfg.DataDir); err != nil {
+		return cluster.Config{}, err
+	}
 	name, err := cluster.NodeName(cfg.DataDir)
 	if err != nil {
 		return cluster.Config{}, err
