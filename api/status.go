@@ -120,6 +120,8 @@ func (s *Status) warnings() (all []string) {
 		}
 	}
 	switch need := voters/2 + 1; {
+	case voters == 0:
+		all = append(all, fmt.Sprintf("%s is in no cluster yet: it waits for others to form one (--bootstrap-expect), or for a member to let it in", s.Name))
 	case up < need:
 		all = append(all, fmt.Sprintf("%d of %d voters answer, and %d are needed", up, voters, need))
 	case up == need && voters > 1:

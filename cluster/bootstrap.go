@@ -78,6 +78,16 @@ func (n *Node) enter(ctx context.Context) {
 		n.found(ctx, foundersOf(fresh))
 	case n.cfg.expect() > 1 && len(fresh) > n.cfg.expect():
 		n.logger.Warn("more new nodes than expected: start the ones beyond bootstrap-expect later", "expect", n.cfg.expect(), "found", len(fresh))
+	case n.cfg.expect() > 1:
+		n.tellWaiting(fresh)
+	}
+}
+
+// tellWaiting says for whom this node waits, when that has changed.
+func (n *Node) tellWaiting(fresh []member) {
+	if found := foundersOf(fresh).names(); !slices.Equal(found, n.waitingWith) {
+		n.waitingWith = found
+		n.logger.Info("waiting for more new nodes that want to form a cluster of this size", "bootstrap-expect", n.cfg.expect(), "found", found)
 	}
 }
 

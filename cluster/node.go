@@ -56,6 +56,7 @@ type Node struct {
 	applied      chan struct{} // holds a token when a command was applied here
 	lost         chan string   // a leader whose connection ended
 	hasState     atomic.Bool   // this node has a log or a snapshot
+	waitingWith  []string      // names of new nodes, as last told; enterLoop's
 	known        []string      // gossip addresses in peers.json; rememberLoop's after Open
 	fatal        chan error
 

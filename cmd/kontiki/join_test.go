@@ -74,6 +74,24 @@ func (m *machine) run(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// waitsFor waits until m says with whom it waits for more founders, and looks at its status.
+func (m *machine) waitsFor(with ...string) {
+	m.t.Helper()
+	until(m.t, func() error {
+		if want := `found=["` + strings.Join(with, `", "`) + `"]`; !strings.Contains(m.stderr.String(), want) {
+			return fmt.Errorf("it does not say that it waits with %v:\n%s", with, m.stderr.String())
+		}
+		return nil
+	})
+	var status api.Status
+	if err := fromJSON([]byte(m.kubectl("get", "--raw", api.StatusPath)), &status); err != nil {
+		m.t.Fatal(err)
+	}
+	if warnings := strings.Join(status.Warnings, "; "); !strings.Contains(warnings, m.name+" is in no cluster yet") || strings.Contains(warnings, "voters") {
+		m.t.Errorf("while it waits, its status warns of %q", warnings)
+	}
+}
+
 // waitVoters waits until node m counts n voters that are all alive.
 func (m *machine) waitVoters(n int) {
 	m.t.Helper()
@@ -106,8 +124,10 @@ func TestClusterByToken(t *testing.T) {
 	}
 	m[0].spawn(nil, "--bootstrap-expect=3")
 	m[0].waitAnswer("/livez")
+	m[0].waitsFor("vm1")
 	token := m[0].run("token", "create")
 	m[1].spawn(nil, "--join="+m[0].api, "--token="+token, "--bootstrap-expect=3")
+	m[0].waitsFor("vm1", "vm2")
 	m[2].spawn(nil, "--join="+m[0].api, "--token-file="+file(t, m[0].run("token", "create", "--data-dir="+m[0].dir)+"\n"), "--bootstrap-expect=3")
 	for _, one := range m[:3] {
 		one.waitAnswer("/readyz")
