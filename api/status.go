@@ -146,6 +146,9 @@ func (m MemberStatus) warnings(now time.Time) (all []string) {
 		all = append(all, fmt.Sprintf("%s: the disk is %s: %d MiB free of a reserve of %d MiB; delete objects or make room",
 			m.Name, m.Report.Disk.Level, m.Report.Disk.Free>>20, m.Report.Disk.Reserve>>20))
 	}
+	if m.Report.BackupError != "" {
+		all = append(all, fmt.Sprintf("%s: the scheduled backup failed: %s", m.Name, m.Report.BackupError))
+	}
 	if m.Lag > lagWorth {
 		all = append(all, fmt.Sprintf("%s: %d entries behind", m.Name, m.Lag))
 	}

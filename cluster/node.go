@@ -29,6 +29,7 @@ type Node struct {
 	disk       *disk
 	timings    Timings
 	reporter   atomic.Pointer[func() []byte] // what this node tells about itself
+	backed     atomic.Pointer[Backed]
 	nodeFile   *nodeFile
 	listener   *listener
 	transport  *transport

@@ -31,6 +31,15 @@ const (
 	backupSuffix = ".backup"
 )
 
+// Backed is how the scheduled backups of this node, while it leads, have gone.
+type Backed struct {
+	Last  time.Time // the newest that is whole; zero if this node has made none
+	Error string    // why the newest attempt failed, empty if it did not
+}
+
+// Backed returns that; nil if this node does not lead, or makes no backups.
+func (n *Node) Backed() *Backed { return n.backed.Load() }
+
 // Backups runs while this node leads, see OnLeader. When a new leader takes over, it counts
 // from the newest backup that it finds in its directory.
 func (n *Node) Backups(ctx context.Context, schedule BackupSchedule, log hclog.Logger) {
@@ -38,6 +47,8 @@ func (n *Node) Backups(ctx context.Context, schedule BackupSchedule, log hclog.L
 	if made, err := schedule.list(n.cfg.Identity.ClusterID()); err == nil && len(made) > 0 {
 		wait = min(schedule.Interval, schedule.Interval-time.Since(made[len(made)-1].at)) // the other leader's clock may be ahead
 	}
+	defer n.backed.Store(nil)
+	var last time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -47,10 +58,13 @@ func (n *Node) Backups(ctx context.Context, schedule BackupSchedule, log hclog.L
 		wait = schedule.Interval
 		path, err := n.backupTo(schedule)
 		if err != nil {
+			n.backed.Store(&Backed{last, err.Error()})
 			wait = min(wait, backupRetry)
 			log.Error("the scheduled backup failed", "again-in", wait, "error", err)
 			continue
 		}
+		last = time.Now()
+		n.backed.Store(&Backed{Last: last})
 		log.Info("made a scheduled backup", "file", path)
 		if err := schedule.prune(n.cfg.Identity.ClusterID()); err != nil {
 			log.Error("old backups cannot be deleted", "dir", schedule.Dir, "error", err)

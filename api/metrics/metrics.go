@@ -25,6 +25,7 @@ type Node interface {
 	Timings() *cluster.Timings
 	Disk() cluster.Disk
 	Storage() cluster.Storage
+	Backed() *cluster.Backed
 	// Applied asks the other members for the index that they have applied. Who
 	// does not answer in time is missing.
 	Applied(ctx context.Context) map[string]uint64

@@ -24,6 +24,7 @@ type Report struct {
 	MemoryBytes   uint64        `json:"memoryBytes"` // taken from the system by Go
 	Started       time.Time     `json:"started"`
 	Certificates  []Certificate `json:"certificates"`
+	BackupError   string        `json:"backupError,omitempty"` // why the newest scheduled backup failed
 }
 
 // Disk is the file system of the data directory.
@@ -51,6 +52,9 @@ func (m *Metrics) Report() Report {
 		for _, t := range m.sources.Window().Topics {
 			r.Watchers += t.Cursors
 		}
+	}
+	if backed := m.sources.Node.Backed(); backed != nil {
+		r.BackupError = backed.Error
 	}
 	if m.sources.Certificates != nil {
 		r.Certificates = m.sources.Certificates()

@@ -44,6 +44,8 @@ func nodeFamilies() []family {
 		{"kontiki_log_bytes", "Bytes of the log's file. It shrinks only at a start, when it is mostly free.", nil, gauge, ofStorage(func(s cluster.Storage) float64 { return float64(s.LogBytes) })},
 		{"kontiki_member_alive", "1 for a member that gossip can reach from this node, 0 for one that it cannot.", []string{"member", "role"}, gauge, readMembers},
 		{"kontiki_follower_lag_entries", "On the leader: how many entries a follower has not applied yet of those that the leader has; missing if it does not answer.", []string{"member"}, gauge, readLag},
+		{"kontiki_backup_failed", "On the leader, if it makes scheduled backups: 1 if the newest attempt failed, 0 if not.", nil, gauge, ofBacked(func(b cluster.Backed) (float64, bool) { return flag(b.Error != ""), true })},
+		{"kontiki_backup_last_success_timestamp_seconds", "On the leader, if it has made scheduled backups: when the newest was whole, in seconds since 1970.", nil, gauge, ofBacked(func(b cluster.Backed) (float64, bool) { return float64(b.Last.UnixMilli()) / 1e3, !b.Last.IsZero() })},
 		{"kontiki_disk_free_bytes", "Bytes free on the file system of the data directory.", nil, gauge, ofDisk(func(d cluster.Disk) float64 { return float64(d.Free) })},
 		{"kontiki_disk_total_bytes", "Bytes of that file system.", nil, gauge, ofDisk(func(d cluster.Disk) float64 { return float64(d.Total) })},
 		{"kontiki_disk_reserve_bytes", "Free bytes below which writes are refused, the largest first (--disk-reserve).", nil, gauge, ofDisk(func(d cluster.Disk) float64 { return float64(d.Reserve) })},
@@ -118,6 +120,19 @@ func ofStorage(f func(cluster.Storage) float64) func(*Metrics, emit) {
 
 func ofDisk(f func(cluster.Disk) float64) func(*Metrics, emit) {
 	return func(m *Metrics, to emit) { to(f(m.sources.Node.Disk())) }
+}
+
+// ofBacked gives no value where there are no scheduled backups.
+func ofBacked(f func(cluster.Backed) (value float64, known bool)) func(*Metrics, emit) {
+	return func(m *Metrics, to emit) {
+		backed := m.sources.Node.Backed()
+		if backed == nil {
+			return
+		}
+		if value, known := f(*backed); known {
+			to(value)
+		}
+	}
 }
 
 func readState(m *Metrics, to emit) {

@@ -21,7 +21,8 @@ var (
 // same words, and nothing else.
 func TestMetricsTable(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, 3, nil)
+	backups := t.TempDir()
+	c := newCluster(t, 3, func(_ int, cfg *Config) { cfg.Backups.Dir = backups })
 	client := c.http(c.leader())
 	client.do("POST", "/api/v1/namespaces/default/pods", []byte(pod("a")))
 	client.get("/api/v1/namespaces/default/pods/a")

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -186,4 +188,39 @@ func TestStatusWatch(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
+}
+
+// TestStatusOfBackups: a scheduled backup that fails is seen where operators look, until one
+// succeeds.
+func TestStatusOfBackups(t *testing.T) {
+	t.Parallel()
+	blocked := filepath.Join(t.TempDir(), "backups")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(t, 1, func(_ int, cfg *Config) {
+		cfg.Backups.Dir, cfg.Backups.Interval = blocked, time.Second
+	})
+	seen := func(failed string, warnings int) {
+		t.Helper()
+		until(t, func() error {
+			status, err := c.statusOf(0)
+			if err != nil {
+				return err
+			}
+			if got := strings.Count(strings.Join(status.Warnings, "\n"), "the scheduled backup failed: "); got != warnings {
+				return fmt.Errorf("warnings %q, want %d of a backup", status.Warnings, warnings)
+			}
+			scrape := string(c.http(0).get("/metrics").body)
+			if !strings.Contains(scrape, "\nkontiki_backup_failed "+failed+"\n") || strings.Contains(scrape, "\nkontiki_backup_last_success") != (failed == "0") {
+				return fmt.Errorf("the metrics do not say that %s backups failed", failed)
+			}
+			return nil
+		})
+	}
+	seen("1", 1)
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	seen("0", 0)
 }
