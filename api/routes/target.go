@@ -28,6 +28,7 @@ type target struct {
 	group       string
 	resource    string
 	subresource string
+	shape       shape
 	warnings    []string // sent with every response
 }
 
@@ -59,6 +60,7 @@ func (t *target) newScope(served schema.GroupVersion, kind schema.GroupVersionKi
 	internal := schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}
 	tables, _ := t.storage.(rest.TableConvertor)
 	accepts, _ := t.storage.(rest.GroupVersionAcceptor)
+	t.shape = shapeOf(kind, t.Scheme, t.TypeConverter)
 	fields, err := t.newFieldManager(kind, internal, t.types())
 	if err != nil {
 		return nil, err
@@ -89,7 +91,9 @@ func (t *target) newScope(served schema.GroupVersion, kind schema.GroupVersionKi
 	}, nil
 }
 
-func (t *target) types() managedfields.TypeConverter { return groupTypes{t.TypeConverter, t.group} }
+func (t *target) types() managedfields.TypeConverter {
+	return groupTypes{t.TypeConverter, t.group, t.shape}
+}
 
 // newFieldManager tracks who owns which field. A strategy that resets fields
 // says so, or its resets would look like the client's wish.
