@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"kontiki/scripts/chaos/check"
 	"kontiki/scripts/chaos/history"
 	"kontiki/scripts/chaos/load"
@@ -118,6 +120,13 @@ func (c *testCluster) wait(d time.Duration) {
 // load has clients work while something is done to the cluster, and returns what they saw and left.
 func (c *testCluster) load(seed uint64, meanwhile func(*history.Recorder)) (*history.History, check.Final) {
 	c.t.Helper()
+	return c.loadThrough(c.clientConfig(0), seed, meanwhile)
+}
+
+// loadThrough is load with credentials, and a transport, of one's own. The state that is left is read
+// without.
+func (c *testCluster) loadThrough(config *rest.Config, seed uint64, meanwhile func(*history.Recorder)) (*history.History, check.Final) {
+	c.t.Helper()
 	dir := os.Getenv("KONTIKI_TEST_HISTORY")
 	if dir == "" {
 		dir = c.t.TempDir()
@@ -127,7 +136,7 @@ func (c *testCluster) load(seed uint64, meanwhile func(*history.Recorder)) (*his
 		c.t.Fatal(err)
 	}
 	defer rec.Close()
-	cfg := load.Config{REST: c.clientConfig(0), Seed: seed}
+	cfg := load.Config{REST: config, Seed: seed}
 	for _, n := range c.nodes {
 		cfg.Endpoints = append(cfg.Endpoints, load.Endpoint{Node: n.cfg.Name, URL: n.URL})
 	}
@@ -139,6 +148,7 @@ func (c *testCluster) load(seed uint64, meanwhile func(*history.Recorder)) (*his
 	l.Stop()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
+	cfg.REST = c.clientConfig(0)
 	final, err := check.Collect(ctx, cfg, rec)
 	if err != nil {
 		c.t.Fatal(err)
