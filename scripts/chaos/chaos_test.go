@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -108,4 +109,51 @@ func TestLedger(t *testing.T) {
 			t.Errorf("%s is not in README.md", fault.Name)
 		}
 	}
+}
+
+// TestNamedTestsExist: what the two READMEs name as the check of a promise or of a trap is there.
+func TestNamedTestsExist(t *testing.T) {
+	functions := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+|[a-z]\w+)\((?:t \*testing\.T|s \*story)\)`)
+	err := filepath.WalkDir("../..", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, match := range declared.FindAllSubmatch(source, -1) {
+			functions[string(match[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	test, row := regexp.MustCompile("`(Test[A-Z]\\w*)`"), regexp.MustCompile("(?m)^\\|[^|\n]+\\|[^|\n]+\\| *(`.*`) *\\|$")
+	for file, least := range map[string]int{"README.md": 15, "../../README.md": 25} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := test.FindAllStringSubmatch(string(text), -1)
+		if file != "README.md" {
+			for _, checked := range row.FindAllStringSubmatch(guarantees(string(text)), -1) {
+				names = append(names, regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(checked[1], -1)...)
+			}
+		}
+		for _, name := range names {
+			if !functions[name[1]] {
+				t.Errorf("%s names %s, which is not there", file, name[1])
+			}
+		}
+		if len(names) < least {
+			t.Errorf("%s names only %d tests", file, len(names))
+		}
+	}
+}
+
+// guarantees is the section of README.md whose rows end with what checks them.
+func guarantees(readme string) string {
+	_, section, _ := strings.Cut(readme, "\n## Guarantees\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	return section
 }
