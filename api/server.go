@@ -151,7 +151,11 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 		return err
 	}
 	s.informers = informers.NewSharedInformerFactory(s.client, 0)
-	if cfg.Admission, err = registry.NewAdmission(s.client, s.informers); err != nil {
+	asking, err := s.loopback.Impatient()
+	if err != nil {
+		return err
+	}
+	if cfg.Admission, err = registry.NewAdmission(asking, s.informers); err != nil {
 		return err
 	}
 	options := registry.Options{Backend: s.Backend, Encodings: storage.NewEncodings(storage.DefaultEncodingBytes)}

@@ -47,5 +47,25 @@ func (l *Loopback) Config() *rest.Config {
 // Client returns a typed client.
 func (l *Loopback) Client() (kubernetes.Interface, error) { return kubernetes.NewForConfig(l.Config()) }
 
+// Impatient returns a client that is not told when to come back, and so does not: client-go
+// would ask ten times, for as long as the cluster has no leader, while a request that depends
+// on it waits.
+func (l *Loopback) Impatient() (kubernetes.Interface, error) {
+	config := l.Config()
+	config.Wrap(func(server http.RoundTripper) http.RoundTripper { return impatient{server} })
+	return kubernetes.NewForConfig(config)
+}
+
+type impatient struct{ server http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (i impatient) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := i.server.RoundTrip(request)
+	if err == nil {
+		response.Header.Del("Retry-After")
+	}
+	return response, err
+}
+
 // Close ends the server and every request in it.
 func (l *Loopback) Close() error { return l.server.Close() }

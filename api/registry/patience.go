@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,7 @@ func (p *patient) Admit(ctx context.Context, a admission.Attributes, o admission
 	if err := p.ready(ctx, a); err != nil {
 		return err
 	}
-	return p.MutationInterface.Admit(ctx, a, o)
+	return undecided(p.MutationInterface.Admit(ctx, a, o))
 }
 
 // Validate implements admission.ValidationInterface.
@@ -54,7 +55,7 @@ func (p *patient) Validate(ctx context.Context, a admission.Attributes, o admiss
 	if err := p.ready(ctx, a); err != nil {
 		return err
 	}
-	return p.validation.Validate(ctx, a, o)
+	return undecided(p.validation.Validate(ctx, a, o))
 }
 
 // ready waits where a plugin would wait: deletions, namespaces, and what is in none are
@@ -71,13 +72,27 @@ func (p *patient) ready(ctx context.Context, a admission.Attributes) error {
 	for {
 		select {
 		case <-ctx.Done():
-			err := apierrors.NewServiceUnavailable("this node has just started and does not know the namespaces yet; use another one")
-			err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
-			return err
+			return unavailable("this node has just started and does not know the namespaces yet; use another one")
 		case <-tick.C:
 			if p.synced() {
 				return nil
 			}
 		}
 	}
+}
+
+// undecided: what a plugin asked the cluster for and was not told, it calls an internal error.
+// Nothing was written, and the next time it may be told.
+func undecided(err error) error {
+	if !apierrors.IsInternalError(err) {
+		return err
+	}
+	return unavailable(fmt.Sprintf("whether the write is admitted could not be decided: %v", err))
+}
+
+// unavailable is a 503 that names when to come back.
+func unavailable(message string) error {
+	err := apierrors.NewServiceUnavailable(message)
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
+	return err
 }

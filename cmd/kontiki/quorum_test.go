@@ -167,6 +167,8 @@ func (c *testCluster) checkCutOff(left int, who string) (refused []string) {
 	}
 	ask(client.with("Content-Type", "application/merge-patch+json"), http.MethodPatch, "/api/v1/namespaces/default", []byte(`{"metadata":{"labels":{"cut":"off"}}}`))
 	ask(client, http.MethodDelete, "/api/v1/namespaces/kube-public", nil)
+	// Admission asks the storage for a namespace that it does not know.
+	ask(client.with("Content-Type", "application/json"), http.MethodPost, "/api/v1/namespaces/none/pods", []byte(pod("lost")))
 	asking.Wait()
 	for name, a := range creations {
 		if a.code == http.StatusServiceUnavailable {
