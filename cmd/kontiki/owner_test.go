@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
+
+	"kontiki/cluster"
 	"kontiki/cluster/pki"
 )
 
@@ -43,5 +48,24 @@ func TestOwner(t *testing.T) {
 		if _, err := execute(append(args, "--data-dir", dir)...); err == nil || !strings.Contains(err.Error(), "belongs to user") {
 			t.Errorf("%v as root: %v", args, err)
 		}
+	}
+}
+
+// TestSecondServer: a server on the data of another one changes nothing there.
+func TestSecondServer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 1, nil)
+	file := filepath.Join(c.nodes[0].cfg.DataDir, "pki", "node.crt")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := c.nodes[0].cfg
+	cfg.APIAddr = "127.0.0.1:0"
+	if _, err := Start(t.Context(), cfg, hclog.NewNullLogger()); !errors.Is(err, cluster.ErrInUse) {
+		t.Errorf("a second server: %v", err)
+	}
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the certificate is another one now, %v", err)
 	}
 }

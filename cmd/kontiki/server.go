@@ -97,6 +97,7 @@ type Server struct {
 	audit        *audit.Log
 	failed       chan error
 	certificates *certificates
+	data         *ownership
 }
 
 // Start starts a node and returns when it answers. Whether it is ready, /readyz
@@ -111,10 +112,14 @@ func Start(ctx context.Context, cfg Config, log hclog.Logger) (*Server, error) {
 	}
 	s := &Server{failed: make(chan error, 2)}
 	if err = join(ctx, cfg, log.Named("join")); err == nil {
+		s.data, err = own(ctx, cfg.DataDir)
+	}
+	if err == nil {
 		err = s.start(cfg, listener, log)
 	}
 	if err != nil {
 		listener.Close()
+		s.data.release()
 		return nil, err
 	}
 	return s, nil
@@ -262,19 +267,19 @@ func (s *Server) Failed() <-chan error {
 // the other nodes, and last for what the leader's duties used.
 func (s *Server) Stop(ctx context.Context) error {
 	s.certificates.stop()
-	return errors.Join(s.api.Shutdown(ctx), s.Node.Close(ctx), s.api.Close(), s.audit.Close())
+	return errors.Join(s.api.Shutdown(ctx), s.Node.Close(ctx), s.api.Close(), s.audit.Close(), s.data.release())
 }
 
 // Fail ends a server that cannot go on: first for the other nodes, who would wait for it, or
 // elect it. What clients wait for would not come either; they are told to ask another node.
 func (s *Server) Fail(ctx context.Context) error {
 	s.certificates.stop()
-	return errors.Join(s.Node.Abort(), s.api.Shutdown(ctx), s.api.Close(), s.audit.Close())
+	return errors.Join(s.Node.Abort(), s.api.Shutdown(ctx), s.api.Close(), s.audit.Close(), s.data.release())
 }
 
 // Abort ends the server at once, with no word to anybody: what a crash looks
 // like to clients and to other nodes.
 func (s *Server) Abort() error {
 	s.certificates.stop()
-	return errors.Join(s.api.Close(), s.Node.Abort(), s.audit.Close())
+	return errors.Join(s.api.Close(), s.Node.Abort(), s.audit.Close(), s.data.release())
 }
