@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"kontiki/scripts/chaos/check"
-	"kontiki/scripts/chaos/history"
 )
 
 // brokenEvery: of so many requests or events of a kind, one is answered wrongly.
@@ -42,7 +41,7 @@ func TestBrokenServers(t *testing.T) {
 				return row.breaks(&broken{server: server, url: c.nodes[0].URL, seen: map[string][]byte{}})
 			})
 			seed := rand.Uint64()
-			h, final := c.loadThrough(config, seed, func(*history.Recorder) { c.wait(calmTime) })
+			h, final := c.loadThrough(config, seed, c.calm)
 			found := map[check.Promise]bool{}
 			for _, f := range check.All(h, final) {
 				found[f.Promise] = found[f.Promise] || !f.Undecided

@@ -74,6 +74,13 @@ func (r *Recorder) Add(op Op) {
 	}
 }
 
+// Calls returns how many calls have been recorded.
+func (r *Recorder) Calls() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.history.Ops)
+}
+
 // Open begins the record of a watch.
 func (r *Recorder) Open(w Watch) {
 	r.mu.Lock()
