@@ -151,6 +151,8 @@ func TestWipedVoterIsRefused(t *testing.T) {
 func TestReplaceNode(t *testing.T) {
 	c := clustertest.New(t, 3)
 	c.WaitVoters(c.WaitLeader(), 3)
+	mustPropose(t, c.Node(0), create("/before", ""))
+	c.WaitEqual() // a node that has nothing yet may be removed while it runs
 	dead := c.Follower()
 	name := c.Member(dead).Name
 	if _, err := c.Node(c.WaitLeader()).Remove(testContext(t), name); !errors.Is(err, cluster.ErrStillAlive) {
