@@ -136,6 +136,9 @@ func (s scale) fillTo(ctx context.Context, title phase, from, to int, p *point) 
 		writes[w] = append(writes[w], span{begin, time.Now()})
 		return err
 	}}
+	if _, err := os.Stat(s.cluster.SnapshotDir(leader)); err != nil {
+		return fmt.Errorf("no place to see snapshots: %w", err)
+	}
 	var taken snapshots
 	stop := every(5*time.Millisecond, func() { taken.look(s.cluster.SnapshotDir(leader)) })
 	r, err := s.measured(ctx, title, s.target, watched, s.Workers)

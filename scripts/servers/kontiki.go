@@ -100,7 +100,7 @@ func (k *Kontiki) endpoint(i int, ca []byte) Endpoint {
 }
 
 // SnapshotDir is where node i keeps its snapshots.
-func (k *Kontiki) SnapshotDir(i int) string { return filepath.Join(k.dataDir(i), "snapshots") }
+func (k *Kontiki) SnapshotDir(i int) string { return filepath.Join(k.dataDir(i), "raft", "snapshots") }
 
 func (k *Kontiki) dataDir(i int) string { return filepath.Join(k.Dir, fmt.Sprintf("n%d", i+1)) }
 
