@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/binary"
 	"maps"
 	"slices"
 )
@@ -19,6 +20,12 @@ func (n *Node) Deafen() error { return n.gossip.Shutdown() }
 func (n *Node) Ask(ctx context.Context, name, addr string) error {
 	_, err := n.askMember(ctx, name, addr)
 	return err
+}
+
+// Attested says whether this node takes asker's word for it that there was no later term.
+func (n *Node) Attested(asker string, term uint64) bool {
+	_, ok := n.attestedIndex(asker, binary.BigEndian.AppendUint64(nil, term))
+	return ok
 }
 
 // Founding is the id under which this node's cluster was founded.

@@ -25,7 +25,7 @@ type kind uint8
 
 const (
 	askPropose kind = 1 // payload: fsm.Command; reply: fsm.Result
-	askRead    kind = 2 // reply: index u64
+	askRead    kind = 2 // payload: nothing, or the asker's term u64; reply: index u64
 	askStatus  kind = 3 // reply: peerStatus
 	askAgree   kind = 4 // payload: founders; reply: agreement u8
 	askTerm    kind = 5 // payload: term u64; reply: nothing, if the node has seen no later term

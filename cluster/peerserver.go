@@ -33,6 +33,10 @@ func (n *Node) servePeer(conn net.Conn, peer string) {
 			n.hearCommit(peer, f.payload)
 			continue
 		}
+		if reply, ok := n.answerAtOnce(peer, f); ok {
+			w.send(ctx, reply)
+			continue
+		}
 		tokens <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-tokens }()
@@ -45,7 +49,20 @@ func (n *Node) servePeer(conn net.Conn, peer string) {
 	wg.Wait()
 }
 
-// answer is the table of what nodes ask each other.
+// answerAtOnce answers what reads wait for and what takes no waiting here.
+func (n *Node) answerAtOnce(peer string, f frame) (frame, bool) {
+	switch f.kind {
+	case askTerm:
+		return frame{id: f.id, kind: n.answerTerm(f.payload)}, true
+	case askRead:
+		if index, ok := n.attestedIndex(peer, f.payload); ok {
+			return frame{id: f.id, kind: replyOK, payload: binary.BigEndian.AppendUint64(nil, index)}, true
+		}
+	}
+	return frame{}, false
+}
+
+// answer is the table of what nodes ask each other, but for what is answered at once.
 func (n *Node) answer(ctx context.Context, peer string, f frame) (kind, []byte) {
 	switch f.kind {
 	case askPropose, askMakeRoom:
@@ -56,8 +73,6 @@ func (n *Node) answer(ctx context.Context, peer string, f frame) (kind, []byte) 
 		return replyOK, n.peerStatusFor(peer).append(nil)
 	case askAgree:
 		return n.answerAgree(peer, f.payload)
-	case askTerm:
-		return n.answerTerm(f.payload), nil
 	case askMember:
 		return replyOK, n.memberStateFor(peer).append(nil)
 	case askChange:

@@ -52,6 +52,38 @@ func TestReadIndexSeesEveryWrite(t *testing.T) {
 	c.WaitEqual()
 }
 
+// TestAttested: a leader takes the word of one voter where the two are a majority, for its own
+// term and for as long as it leads.
+func TestAttested(t *testing.T) {
+	c := clustertest.New(t, 3)
+	leader := c.WaitLeader()
+	c.WaitVoters(leader, 3)
+	term, voter := c.Node(leader).Status().Term, c.Node(c.Follower()).Status().Name
+	for _, test := range []struct {
+		asker string
+		term  uint64
+		want  bool
+	}{{voter, term, true}, {voter, term - 1, false}, {voter, term + 1, false}, {"stranger", term, false}} {
+		if got := c.Node(leader).Attested(test.asker, test.term); got != test.want {
+			t.Errorf("%s in term %d: %t, want %t", test.asker, test.term, got, test.want)
+		}
+	}
+	stepDown(t, c)
+	if c.Node(leader).Attested(voter, term) {
+		t.Error("a node that has stepped down confirms its term")
+	}
+}
+
+// TestOneOfFiveIsNotEnough: two of five voters are no majority.
+func TestOneOfFiveIsNotEnough(t *testing.T) {
+	c := clustertest.New(t, 5)
+	leader := c.WaitLeader()
+	c.WaitVoters(leader, 5)
+	if c.Node(leader).Attested(c.Node(c.Follower()).Status().Name, c.Node(leader).Status().Term) {
+		t.Error("a leader and one of four others confirmed a term")
+	}
+}
+
 // stepDown has the leader's raft hear of a newer term, by making another node an eager candidate.
 func stepDown(t *testing.T, c *clustertest.Cluster) {
 	t.Helper()

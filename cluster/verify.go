@@ -39,10 +39,14 @@ func (n *Node) confirmTerm(term uint64) error {
 			needed--
 		}
 	}
-	if n.raft.State() != raft.Leader || n.raft.CurrentTerm() != term {
+	if !n.leadsIn(term) {
 		return ErrNoLeader
 	}
 	return nil
+}
+
+func (n *Node) leadsIn(term uint64) bool {
+	return n.raft.State() == raft.Leader && n.raft.CurrentTerm() == term
 }
 
 // otherVoters returns the voters besides this node, and how many of them make a majority with it.
