@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/hashicorp/go-hclog"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/client-go/informers"
@@ -151,13 +152,6 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 		return err
 	}
 	s.informers = informers.NewSharedInformerFactory(s.client, 0)
-	asking, err := s.loopback.Impatient()
-	if err != nil {
-		return err
-	}
-	if cfg.Admission, err = registry.NewAdmission(asking, s.informers); err != nil {
-		return err
-	}
 	options := registry.Options{Backend: s.Backend, Encodings: storage.NewEncodings(storage.DefaultEncodingBytes)}
 	if s.services, err = registry.NewAllocators(options, s.Ranges); err != nil {
 		return err
@@ -171,6 +165,9 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 		ProxyTransport: http.DefaultTransport,
 	})
 	if err != nil {
+		return err
+	}
+	if cfg.Admission, err = s.newAdmission(groups); err != nil {
 		return err
 	}
 	s.sources = map[schema.GroupVersionResource]duties.Source{}
@@ -201,6 +198,19 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 	mountIndex(router)
 	s.informers.Start(s.draining.Done())
 	return nil
+}
+
+// newAdmission makes the judges of writes.
+func (s *Server) newAdmission(groups []registry.Group) (admission.Interface, error) {
+	asking, err := s.loopback.Impatient()
+	if err != nil {
+		return nil, err
+	}
+	stored, err := registry.StoredIn(groups)
+	if err != nil {
+		return nil, err
+	}
+	return registry.NewAdmission(asking, s.informers, stored)
 }
 
 // serveVersion says which Kubernetes this is.

@@ -41,9 +41,9 @@ func admissionPlugins() []admissionPlugin {
 }
 
 // NewAdmission makes the chain of admission plugins. They see the API through
-// the client and the informers.
-func NewAdmission(client kubernetes.Interface, informers informers.SharedInformerFactory) (admission.Interface, error) {
-	factory, err := newPluginInformers(informers, client)
+// the client and the informers, and pods and nodes where they are stored.
+func NewAdmission(client kubernetes.Interface, informers informers.SharedInformerFactory, stored Stored) (admission.Interface, error) {
+	factory, err := newPluginInformers(informers, stored)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,7 @@
 package registry
 
 import (
-	"context"
-
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/core"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -15,8 +9,6 @@ import (
 	nodeinformers "k8s.io/client-go/informers/node/v1"
 	"k8s.io/client-go/informers/scheduling"
 	schedulinginformers "k8s.io/client-go/informers/scheduling/v1"
-	"k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	nodelisters "k8s.io/client-go/listers/node/v1"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1"
 	"k8s.io/client-go/tools/cache"
@@ -29,17 +21,16 @@ import (
 //
 //   - Kinds without a row in the table are fixed: the two priority classes that
 //     every Kubernetes has, and no runtime classes.
-//   - Pods and nodes are in this process already, and seldom asked for. An
-//     informer would hold all of them a second time; a lister reads them
-//     through the client, at any version this node has.
+//   - Pods and nodes are in this process already. An informer would hold all of
+//     them a second time; a lister reads them where they are.
 type pluginInformers struct {
 	informers.SharedInformerFactory
-	client     kubernetes.Interface
+	stored     Stored
 	priorities cache.Indexer
 }
 
-func newPluginInformers(factory informers.SharedInformerFactory, client kubernetes.Interface) (pluginInformers, error) {
-	p := pluginInformers{factory, client, newIndexer()}
+func newPluginInformers(factory informers.SharedInformerFactory, stored Stored) (pluginInformers, error) {
+	p := pluginInformers{factory, stored, newIndexer()}
 	preempt := corev1.PreemptLowerPriority // the API's default for a class
 	for _, class := range schedulingdefaults.SystemPriorityClasses() {
 		class.PreemptionPolicy = &preempt
@@ -71,9 +62,9 @@ type coreVersion struct {
 	p pluginInformers
 }
 
-func (v coreVersion) Pods() coreinformers.PodInformer { return podInformer{client: v.p.client} }
+func (v coreVersion) Pods() coreinformers.PodInformer { return podInformer{pods: v.p.stored.Pods} }
 
-func (v coreVersion) Nodes() coreinformers.NodeInformer { return nodeInformer{client: v.p.client} }
+func (v coreVersion) Nodes() coreinformers.NodeInformer { return nodeInformer{nodes: v.p.stored.Nodes} }
 
 type nodeGroup struct {
 	node.Interface
@@ -122,58 +113,3 @@ type synced struct{ cache.SharedIndexInformer }
 
 func (s synced) Informer() cache.SharedIndexInformer { return s }
 func (synced) HasSynced() bool                       { return true }
-
-type podInformer struct {
-	synced
-	client kubernetes.Interface
-}
-
-func (i podInformer) Lister() corelisters.PodLister { return podLister{client: i.client} }
-
-// podLister lists the pods of a namespace when a plugin wants them.
-type podLister struct {
-	corelisters.PodLister
-	client kubernetes.Interface
-}
-
-func (l podLister) Pods(namespace string) corelisters.PodNamespaceLister {
-	return podNamespaceLister{client: l.client, namespace: namespace}
-}
-
-type podNamespaceLister struct {
-	corelisters.PodNamespaceLister
-	client    kubernetes.Interface
-	namespace string
-}
-
-func (l podNamespaceLister) List(selector labels.Selector) ([]*corev1.Pod, error) {
-	options := metav1.ListOptions{LabelSelector: selector.String(), ResourceVersion: "0"}
-	list, err := l.client.CoreV1().Pods(l.namespace).List(context.Background(), options)
-	if err != nil {
-		return nil, err
-	}
-	pods := make([]*corev1.Pod, len(list.Items))
-	for i := range list.Items {
-		pods[i] = &list.Items[i]
-	}
-	return pods, nil
-}
-
-type nodeInformer struct {
-	synced
-	client kubernetes.Interface
-}
-
-func (i nodeInformer) Lister() corelisters.NodeLister { return nodeLister{client: i.client} }
-
-type nodeLister struct {
-	corelisters.NodeLister
-	client kubernetes.Interface
-}
-
-func (l nodeLister) Get(name string) (*corev1.Node, error) {
-	if name == "" || len(content.IsPathSegmentName(name)) > 0 { // the client would call it a mistake
-		return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
-	}
-	return l.client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{ResourceVersion: "0"})
-}

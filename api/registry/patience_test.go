@@ -88,7 +88,7 @@ func TestAdmissionIsPatient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := NewAdmission(client, informers.NewSharedInformerFactory(client, 0)) // never started
+	chain, err := NewAdmission(client, informers.NewSharedInformerFactory(client, 0), Stored{}) // never started
 	if err != nil {
 		t.Fatal(err)
 	}
