@@ -25,6 +25,7 @@ type shape struct {
 	kind   schema.GroupVersionKind
 	schema *smdschema.Schema
 	ref    smdschema.TypeRef
+	fields map[string]int // see fieldsOf
 }
 
 // shapeOf asks a converter for the schema of a kind. What some subresources take has none;
@@ -39,7 +40,7 @@ func shapeOf(kind schema.GroupVersionKind, scheme *runtime.Scheme, types managed
 	if err != nil {
 		return shape{}
 	}
-	return shape{kind, empty.Schema(), empty.TypeRef()}
+	return shape{kind, empty.Schema(), empty.TypeRef(), fieldsOf(obj)}
 }
 
 // ObjectToTyped implements managedfields.TypeConverter.
@@ -60,7 +61,7 @@ func (g groupTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOp
 			return nil, err
 		}
 		//lint:ignore SA1019 it is deprecated because validation got cheaper; it is not cheap
-		return typed.AsTypedUnvalidated(value, g.shape.schema, g.shape.ref), nil
+		return typed.AsTypedUnvalidated(objectValue{value, obj, g.shape.fields}, g.shape.schema, g.shape.ref), nil
 	}
 	returned := false
 	defer func() {
@@ -71,4 +72,13 @@ func (g groupTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOp
 	value, err = g.TypeConverter.ObjectToTyped(obj, opts...)
 	returned = true
 	return value, err
+}
+
+// TypedToObject implements managedfields.TypeConverter. Who looks whether a value is of a
+// version that he wants asks for its object: that need not be made of the value again.
+func (g groupTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	if of, ok := value.AsValue().(objectValue); ok {
+		return of.object, nil
+	}
+	return g.TypeConverter.TypedToObject(value)
 }
