@@ -179,6 +179,17 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 			}
 		}
 	}
+	s.mountElsewhere(routes.Elsewhere(router), groups, cfg)
+	if err := routes.Mount(router, groups, cfg); err != nil {
+		return err
+	}
+	mountIndex(router)
+	s.informers.Start(s.draining.Done())
+	return nil
+}
+
+// mountElsewhere adds what is not about resources.
+func (s *Server) mountElsewhere(router *mux.Router, groups []registry.Group, cfg routes.Config) {
 	documents := discovery.New(groups, cfg, s.Address)
 	for _, path := range documents.Paths() {
 		router.Path(path + "{slash:/*}").Handler(documents)
@@ -192,12 +203,6 @@ func (s *Server) mount(router *mux.Router, cfg routes.Config) (err error) {
 	s.mountHealth(router)
 	mountProfiling(router)
 	router.Path("/metrics").Handler(routes.Get(s.metrics.Handler(s.Logger.Named("metrics")).ServeHTTP, cfg))
-	if err := routes.Mount(router, groups, cfg); err != nil {
-		return err
-	}
-	mountIndex(router)
-	s.informers.Start(s.draining.Done())
-	return nil
 }
 
 // newAdmission makes the judges of writes.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 
@@ -43,12 +44,16 @@ func Mount(router *mux.Router, groups []registry.Group, cfg Config) error {
 	equivalents := runtime.NewEquivalentResourceRegistry()
 	for _, group := range groups {
 		sub := router.PathPrefix(Prefix(group.Version) + "/").Subrouter()
+		resources := map[string]*mux.Router{}
 		for _, name := range sortedNames(group.Storage) {
 			target, err := newTarget(group, name, cfg, equivalents)
 			if err != nil {
 				return fmt.Errorf("routes of %s %s: %w", group.Version, name, err)
 			}
-			target.mount(sub)
+			if resources[target.resource] == nil {
+				resources[target.resource] = sub.MatcherFunc(about(target.resource)).Subrouter()
+			}
+			target.mount(resources[target.resource])
 		}
 	}
 	for _, group := range groups { // what else there might be in a known group
@@ -57,6 +62,19 @@ func Mount(router *mux.Router, groups []registry.Group, cfg Config) error {
 	}
 	return nil
 }
+
+// about matches requests about a resource, "" those about none. To compare a word that is
+// known is cheaper than to try the patterns of all paths one after the other, which is what a
+// router does.
+func about(resource string) mux.MatcherFunc {
+	return func(r *http.Request, _ *mux.RouteMatch) bool {
+		info, ok := request.RequestInfoFrom(r.Context())
+		return ok && info.Resource == resource
+	}
+}
+
+// Elsewhere returns a router for what is not about resources.
+func Elsewhere(router *mux.Router) *mux.Router { return router.MatcherFunc(about("")).Subrouter() }
 
 // Prefix is the path under which a group version is served.
 func Prefix(version schema.GroupVersion) string {
