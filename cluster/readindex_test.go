@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"kontiki/cluster"
 	"kontiki/cluster/clustertest"
 	"kontiki/fsm"
 )
@@ -135,4 +138,51 @@ func TestSingleNode(t *testing.T) {
 	if n := c.FSM(0).View().Len(); n != 10 {
 		t.Errorf("%d of 10 entries are there after a restart", n)
 	}
+}
+
+// TestDeposedLeaderIsNotStale: a leader whose raft hangs, on its disk or in a pause, does not
+// hear that the others have chosen another and gone on. It must not answer from what it has.
+func TestDeposedLeaderIsNotStale(t *testing.T) {
+	var hung atomic.Int64
+	hung.Store(-1)
+	hangs, release := make(chan struct{}, 1), make(chan struct{})
+	c := clustertest.New(t, 3, func(i int, cfg *cluster.Config) {
+		cfg.Faults = func(op string) error {
+			if op == cluster.OpLogStore && hung.Load() == int64(i) {
+				hangs <- struct{}{}
+				<-release
+			}
+			return nil
+		}
+	})
+	old := c.WaitLeader()
+	c.WaitVoters(old, 3)
+	mustPropose(t, c.Node(old), create("/before", ""))
+	c.WaitEqual()
+	hung.Store(int64(old))
+	ctx := testContext(t)
+	go c.Node(old).Propose(ctx, create("/hangs", "")) // nobody has it
+	<-hangs
+	next := c.Follower()
+	clustertest.Until(t, func() error {
+		if s := c.Node(next).Status(); !s.Presiding {
+			c.Node(next).ForceElection()
+			return fmt.Errorf("node %d does not lead: %+v", next, s)
+		}
+		return nil
+	})
+	mustPropose(t, c.Node(next), create("/after", ""))
+	if s := c.Node(old).Status(); s.State != "Leader" || !s.Presiding {
+		t.Fatalf("the old leader has heard of the new one, so this tests nothing: %+v", s)
+	}
+	brief, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	if err := c.Node(old).Ready(brief); err == nil {
+		if _, ok := c.FSM(old).View().Get("/after"); !ok {
+			t.Error("a read on a deposed leader misses what the new one has acknowledged")
+		}
+	}
+	hung.Store(-1)
+	close(release)
+	c.WaitEqual()
 }
