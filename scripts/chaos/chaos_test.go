@@ -17,7 +17,7 @@ import (
 )
 
 // testFaults are the short chaos of every test run: one or two of each kind.
-const testFaults = "kill-leader,isolate-leader,pause-leader,slow-fsync-leader+kill-follower,eio-leader," +
+const testFaults = "kill-leader,isolate-leader,pause-leader,hung-leader-for-clients-only,slow-fsync-leader+kill-follower,eio-leader," +
 	"term-leader,bridge,answers-cut,crash-loop-follower,cut-until-compacted"
 
 // testBound is for a machine that is busy; the run itself takes a good minute.

@@ -2,8 +2,10 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"kontiki/cluster"
 	"kontiki/scripts/chaos/site"
 	"kontiki/scripts/vm"
 )
@@ -25,6 +27,7 @@ func networkFaults() []Fault {
 		{Name: "isolate-follower", Covers: "F6", For: seconds(2, 10), Inject: isolate((*Scene).follower, true)},
 		{Name: "leader-for-clients-only", Covers: "F7", For: seconds(2, 12), Inject: isolate((*Scene).leader, false)},
 		{Name: "follower-for-clients-only", Covers: "F7", For: seconds(2, 12), Inject: isolate((*Scene).follower, false)},
+		{Name: "hung-leader-for-clients-only", Covers: "F7, F16", For: seconds(5, 8), Inject: hungLeaderForClientsOnly},
 		{Name: "leader-deaf", Covers: "F8", For: seconds(2, 10), Inject: oneWay((*Scene).leader, true)},
 		{Name: "leader-mute", Covers: "F8", For: seconds(2, 10), Inject: oneWay((*Scene).leader, false)},
 		{Name: "follower-deaf", Covers: "F8", For: seconds(2, 10), Inject: oneWay((*Scene).follower, true)},
@@ -72,6 +75,20 @@ func isolate(whom func(*Scene, context.Context) *site.Node, fromClients bool) in
 		}
 		return c.heal, nil
 	}
+}
+
+// hungLeaderForClientsOnly makes a leader that does not hear that it was deposed: with the next
+// write its raft waits for the disk, and so for everything else. It goes on serving reads, for
+// less long than it takes a hung disk to end it.
+func hungLeaderForClientsOnly(ctx context.Context, s *Scene) (func() error, error) {
+	node, c := s.leader(ctx), s.cables()
+	if err := tell(node, "hang "+cluster.OpLogStore); err != nil {
+		return nil, err
+	}
+	for _, other := range s.others(node) {
+		c.both(node.Machine, other.Machine, drop)
+	}
+	return func() error { return errors.Join(tell(node, "clear"), c.heal()) }, nil
 }
 
 // oneWay makes a node that hears nobody, or that nobody hears. Clients are not concerned.
