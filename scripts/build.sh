@@ -59,8 +59,8 @@ version=k8s.io/component-base/version
 IFS=. read -r major minor _ <<<"${release#v}"
 ldflags="-s -w -X $version.gitVersion=$release -X $version.gitMajor=$major -X $version.gitMinor=$minor"
 # A goroutine's first stack is as large as those before it came to need. Without that each request's grows
-# two or three times, and to copy it is a twentieth of the CPU of a get or a create. There is no //go:debug for this setting of the
-# runtime's; the variable is the one that the go command sets for those that there are.
+# two or three times, and to copy it is a twentieth of the CPU of a get or a create. There is no //go:debug
+# for this setting of the runtime's; the variable is the one that the go command sets for those that there are.
 ldflags+=" -X runtime.godebugDefault=adaptivestackstart=1"
 
 mkdir -p bin

@@ -7,8 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
+
+	"kontiki/api/storage"
 )
 
 const (
@@ -17,8 +18,6 @@ const (
 	// says that the same write will never be allowed.
 	syncWithin = 10 * time.Second
 	syncPause  = 50 * time.Millisecond
-	// retrySeconds is what clients are then told to wait.
-	retrySeconds = 1
 )
 
 var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind()
@@ -27,9 +26,8 @@ var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind()
 // that was started without a quorum has no namespaces to judge by: that is nobody's
 // mistake, so it is a 503.
 type patient struct {
-	admission.MutationInterface
-	validation admission.ValidationInterface
-	synced     func() bool
+	chain
+	synced func() bool
 }
 
 // chain is what the plugins together are.
@@ -39,7 +37,7 @@ type chain interface {
 }
 
 func newPatient(plugins chain, synced func() bool) *patient {
-	return &patient{plugins, plugins, synced}
+	return &patient{plugins, synced}
 }
 
 // Admit implements admission.MutationInterface.
@@ -47,7 +45,7 @@ func (p *patient) Admit(ctx context.Context, a admission.Attributes, o admission
 	if err := p.ready(ctx, a); err != nil {
 		return err
 	}
-	return undecided(p.MutationInterface.Admit(ctx, a, o))
+	return undecided(p.chain.Admit(ctx, a, o))
 }
 
 // Validate implements admission.ValidationInterface.
@@ -55,7 +53,7 @@ func (p *patient) Validate(ctx context.Context, a admission.Attributes, o admiss
 	if err := p.ready(ctx, a); err != nil {
 		return err
 	}
-	return undecided(p.validation.Validate(ctx, a, o))
+	return undecided(p.chain.Validate(ctx, a, o))
 }
 
 // ready waits where a plugin would wait: deletions, namespaces, and what is in none are
@@ -72,7 +70,7 @@ func (p *patient) ready(ctx context.Context, a admission.Attributes) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return unavailable("this node has just started and does not know the namespaces yet; use another one")
+			return storage.Unavailable("this node has just started and does not know the namespaces yet; use another one")
 		case <-tick.C:
 			if p.synced() {
 				return nil
@@ -87,12 +85,5 @@ func undecided(err error) error {
 	if !apierrors.IsInternalError(err) {
 		return err
 	}
-	return unavailable(fmt.Sprintf("whether the write is admitted could not be decided: %v", err))
-}
-
-// unavailable is a 503 that names when to come back.
-func unavailable(message string) error {
-	err := apierrors.NewServiceUnavailable(message)
-	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
-	return err
+	return storage.Unavailable(fmt.Sprintf("whether the write is admitted could not be decided: %v", err))
 }

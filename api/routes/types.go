@@ -52,10 +52,11 @@ func shapeOf(kind schema.GroupVersionKind, scheme *runtime.Scheme, types managed
 // What was decoded into a Go type fits the schema, which was made from that type.
 // To compare them once more, field by field, is a third of what managedFields cost.
 func (g groupTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (value *typed.TypedValue, err error) {
-	if kind := obj.GetObjectKind().GroupVersionKind(); kind.Group != g.group {
+	kind := obj.GetObjectKind().GroupVersionKind()
+	if kind.Group != g.group {
 		return nil, runtime.NewNotRegisteredErrForKind(g.group, kind)
 	}
-	if kind := obj.GetObjectKind().GroupVersionKind(); kind == g.shape.kind && plain(obj) {
+	if kind == g.shape.kind && plain(obj) {
 		value, err := smdvalue.NewValueReflect(obj)
 		if err != nil {
 			return nil, err

@@ -37,11 +37,11 @@ func WriteError(err error) error {
 func readError(err error) error {
 	switch {
 	case errors.Is(err, cluster.ErrNoLeader):
-		return unavailable("the cluster has no leader that this node can reach")
+		return Unavailable("the cluster has no leader that this node can reach")
 	case errors.Is(err, cluster.ErrNoQuorum):
-		return unavailable("the leader of the cluster cannot reach a majority of the nodes")
+		return Unavailable("the leader of the cluster cannot reach a majority of the nodes")
 	case errors.Is(err, cluster.ErrClosed):
-		return unavailable("this node is stopping; use another one")
+		return Unavailable("this node is stopping; use another one")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return apierrors.NewTimeoutError(fmt.Sprintf("the cluster did not answer in time: %v", err), retrySeconds)
 	default:
@@ -49,8 +49,8 @@ func readError(err error) error {
 	}
 }
 
-// unavailable is a 503 that names when to come back.
-func unavailable(message string) error {
+// Unavailable is a 503 that names when to come back.
+func Unavailable(message string) error {
 	err := apierrors.NewServiceUnavailable(message)
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
 	return err

@@ -107,11 +107,11 @@ func (s *Store) begun(ctx context.Context) error {
 		select {
 		case <-s.CaughtUp:
 		case <-ctx.Done():
-			return unavailable("this node has just been started and has not caught up with the others yet; use another one")
+			return Unavailable("this node has just been started and has not caught up with the others yet; use another one")
 		}
 	}
 	if s.State.WaitIndex(ctx, 1) != nil {
-		return unavailable("this node has just been started and has no data yet; use another one")
+		return Unavailable("this node has just been started and has no data yet; use another one")
 	}
 	return nil
 }

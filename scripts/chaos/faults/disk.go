@@ -76,10 +76,8 @@ func diskFull(whom func(*Scene, context.Context) *site.Node) inject {
 // it is sent a snapshot; on request it dies in the middle of that.
 func cutUntilCompacted(dies bool) inject {
 	return func(ctx context.Context, s *Scene) (func() error, error) {
-		node, c := s.follower(ctx), s.cables()
-		for _, other := range s.others(node) {
-			c.both(node.Machine, other.Machine, drop)
-		}
+		node := s.follower(ctx)
+		c := s.cut(node)
 		ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 		defer cancel()
 		if err := s.compact(ctx, node); err != nil {

@@ -64,12 +64,19 @@ func (c cables) both(a, b *vm.Machine, rules ...vm.Rule) {
 	c.Set(b.Addr, a.Addr, rules...)
 }
 
+// cut cuts a node off from the others, not from clients.
+func (s *Scene) cut(node *site.Node) cables {
+	c := s.cables()
+	for _, other := range s.others(node) {
+		c.both(node.Machine, other.Machine, drop)
+	}
+	return c
+}
+
 func isolate(whom func(*Scene, context.Context) *site.Node, fromClients bool) inject {
 	return func(ctx context.Context, s *Scene) (func() error, error) {
-		node, c := whom(s, ctx), s.cables()
-		for _, other := range s.others(node) {
-			c.both(node.Machine, other.Machine, drop)
-		}
+		node := whom(s, ctx)
+		c := s.cut(node)
 		if fromClients {
 			c.both(node.Machine, s.Client, drop)
 		}
@@ -81,13 +88,11 @@ func isolate(whom func(*Scene, context.Context) *site.Node, fromClients bool) in
 // write its raft waits for the disk, and so for everything else. It goes on serving reads, for
 // less long than it takes a hung disk to end it.
 func hungLeaderForClientsOnly(ctx context.Context, s *Scene) (func() error, error) {
-	node, c := s.leader(ctx), s.cables()
+	node := s.leader(ctx)
 	if err := tell(node, "hang "+cluster.OpLogStore); err != nil {
 		return nil, err
 	}
-	for _, other := range s.others(node) {
-		c.both(node.Machine, other.Machine, drop)
-	}
+	c := s.cut(node)
 	return func() error { return errors.Join(tell(node, "clear"), c.heal()) }, nil
 }
 
