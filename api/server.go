@@ -13,7 +13,6 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/hashicorp/go-hclog"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/client-go/informers"
@@ -206,7 +205,7 @@ func (s *Server) mountElsewhere(router *mux.Router, groups []registry.Group, cfg
 }
 
 // newAdmission makes the judges of writes.
-func (s *Server) newAdmission(groups []registry.Group) (admission.Interface, error) {
+func (s *Server) newAdmission(groups []registry.Group) (registry.Admission, error) {
 	asking, err := s.loopback.Impatient()
 	if err != nil {
 		return nil, err

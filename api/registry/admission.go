@@ -42,7 +42,7 @@ func admissionPlugins() []admissionPlugin {
 
 // NewAdmission makes the chain of admission plugins. They see the API through
 // the client and the informers, and pods and nodes where they are stored.
-func NewAdmission(client kubernetes.Interface, informers informers.SharedInformerFactory, stored Stored) (admission.Interface, error) {
+func NewAdmission(client kubernetes.Interface, informers informers.SharedInformerFactory, stored Stored) (Admission, error) {
 	factory, err := newPluginInformers(informers, stored)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func NewAdmission(client kubernetes.Interface, informers informers.SharedInforme
 	if err != nil {
 		return nil, err
 	}
-	return newPatient(plugins.(chain), factory.Core().V1().Namespaces().Informer().HasSynced), nil
+	return newPatient(plugins.(Admission), factory.Core().V1().Namespaces().Informer().HasSynced), nil
 }
 
 // defaultConfig leaves every plugin at its defaults.

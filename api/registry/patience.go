@@ -26,17 +26,17 @@ var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind()
 // that was started without a quorum has no namespaces to judge by: that is nobody's
 // mistake, so it is a 503.
 type patient struct {
-	chain
+	Admission
 	synced func() bool
 }
 
-// chain is what the plugins together are.
-type chain interface {
+// Admission judges writes, and may change them before. A chain of plugins does.
+type Admission interface {
 	admission.MutationInterface
 	admission.ValidationInterface
 }
 
-func newPatient(plugins chain, synced func() bool) *patient {
+func newPatient(plugins Admission, synced func() bool) *patient {
 	return &patient{plugins, synced}
 }
 
@@ -45,7 +45,7 @@ func (p *patient) Admit(ctx context.Context, a admission.Attributes, o admission
 	if err := p.ready(ctx, a); err != nil {
 		return err
 	}
-	return undecided(p.chain.Admit(ctx, a, o))
+	return undecided(p.Admission.Admit(ctx, a, o))
 }
 
 // Validate implements admission.ValidationInterface.
@@ -53,7 +53,7 @@ func (p *patient) Validate(ctx context.Context, a admission.Attributes, o admiss
 	if err := p.ready(ctx, a); err != nil {
 		return err
 	}
-	return undecided(p.chain.Validate(ctx, a, o))
+	return undecided(p.Admission.Validate(ctx, a, o))
 }
 
 // ready waits where a plugin would wait: deletions, namespaces, and what is in none are

@@ -23,19 +23,20 @@ func (t *target) servePatch(patcher rest.Patcher) func() http.HandlerFunc {
 	return func() http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			kind := patchType(r)
-			patcher := patching{patcher, updating{patcher, kind}}
+			own := new(owners)
+			patcher := patching{patcher, updating{patcher, kind, own}}
 			if kind == types.ApplyYAMLPatchType {
 				t.serveApply(patcher, w, r)
 				return
 			}
-			handlers.PatchResource(patcher, t.scope, t.Admission, patchTypes)(w, r)
+			handlers.PatchResource(patcher, t.scope, judged{t.Admission, own}, patchTypes)(w, r)
 		}
 	}
 }
 
 // serveApply gives the request a field manager of its own, so that what it says
 // of the body is known to belong to it.
-func (t *target) serveApply(patcher rest.Patcher, w http.ResponseWriter, r *http.Request) {
+func (t *target) serveApply(patcher patching, w http.ResponseWriter, r *http.Request) {
 	body := &bodyTypes{TypeConverter: t.types()}
 	scope := *t.scope
 	var err error
@@ -51,7 +52,7 @@ func (t *target) serveApply(patcher rest.Patcher, w http.ResponseWriter, r *http
 		responsewriters.ErrorNegotiated(err, t.Serializer, scope.Kind.GroupVersion(), w, r)
 		return true
 	}}
-	handlers.PatchResource(patcher, &scope, t.Admission, patchTypes)(answer, r)
+	handlers.PatchResource(patcher, &scope, judged{t.Admission, patcher.owners}, patchTypes)(answer, r)
 }
 
 // bodyTypes remembers why an apply body has no type. Bodies are the only

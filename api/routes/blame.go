@@ -26,12 +26,15 @@ import (
 // updating is a rest.Updater whose errors about the body are bad requests.
 type updating struct {
 	rest.Updater
-	patch types.PatchType // that the new object is made with; "" is none
+	patch  types.PatchType // that the new object is made with; "" is none
+	owners *owners
 }
 
 // Update implements rest.Updater.
 func (u updating) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	u.owners.tries++ // again when the object is too large: without managedFields then
+	info = restoring{info, u.owners}
 	if u.patch != "" {
 		info = patchedObject{info, u.patch}
 	}
@@ -134,6 +137,7 @@ func badNamespace(r *http.Request) error {
 // serveUpdate serves PUT.
 func (t *target) serveUpdate(updater rest.Updater) func() http.HandlerFunc {
 	return func() http.HandlerFunc {
-		return handlers.UpdateResource(updating{Updater: updater}, t.scope, t.Admission)
+		own := new(owners)
+		return handlers.UpdateResource(updating{Updater: updater, owners: own}, t.scope, judged{t.Admission, own})
 	}
 }

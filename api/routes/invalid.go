@@ -18,22 +18,26 @@ import (
 // are a 422. Upstream answers 500 to a binding without a target.
 type creating struct {
 	rest.Creater
-	kind schema.GroupKind
+	kind   schema.GroupKind
+	owners *owners
 }
 
 // Create implements rest.Creater.
 func (c creating) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	c.owners.restore(obj)
 	out, err := c.Creater.Create(ctx, obj, validate, options)
 	return out, invalid(err, c.kind, obj)
 }
 
 type creatingNamed struct {
 	rest.NamedCreater
-	kind schema.GroupKind
+	kind   schema.GroupKind
+	owners *owners
 }
 
 // Create implements rest.NamedCreater.
 func (c creatingNamed) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	c.owners.restore(obj)
 	out, err := c.NamedCreater.Create(ctx, name, obj, validate, options)
 	return out, invalid(err, c.kind, obj)
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -31,7 +30,7 @@ type Config struct {
 	ParameterCodec runtime.ParameterCodec
 	TypeConverter  managedfields.TypeConverter
 	Authorizer     authorizer.Authorizer
-	Admission      admission.Interface
+	Admission      registry.Admission
 	// MinWatchTimeout is the shortest time after which a watch without a
 	// timeout of its own is ended; the longest is twice that.
 	MinWatchTimeout time.Duration

@@ -74,9 +74,7 @@ func (t *target) collectionRoutes() []route {
 		}
 	}
 	if creater, ok := t.storage.(rest.Creater); ok {
-		all = append(all, t.object(http.MethodPost, t.collection(), func() http.HandlerFunc {
-			return handlers.CreateResource(creating{creater, t.scope.Kind.GroupKind()}, t.scope, t.Admission)
-		}))
+		all = append(all, t.object(http.MethodPost, t.collection(), t.serveCreate(creater)))
 	}
 	if deleter, ok := t.storage.(rest.CollectionDeleter); ok {
 		all = append(all, t.object(http.MethodDelete, t.collection(), func() http.HandlerFunc { return handlers.DeleteCollection(deleter, true, t.scope, t.Admission) }))
@@ -105,13 +103,9 @@ func (t *target) itemRoutes(path string) []route {
 		return all
 	}
 	if creater, ok := t.storage.(rest.NamedCreater); ok {
-		all = append(all, t.object(http.MethodPost, path, func() http.HandlerFunc {
-			return handlers.CreateNamedResource(creatingNamed{creater, t.scope.Kind.GroupKind()}, t.scope, t.Admission)
-		}))
+		all = append(all, t.object(http.MethodPost, path, t.serveCreateNamed(creater)))
 	} else if creater, ok := t.storage.(rest.Creater); ok {
-		all = append(all, t.object(http.MethodPost, path, func() http.HandlerFunc {
-			return handlers.CreateResource(creating{creater, t.scope.Kind.GroupKind()}, t.scope, t.Admission)
-		}))
+		all = append(all, t.object(http.MethodPost, path, t.serveCreate(creater)))
 	}
 	return all
 }

@@ -1,0 +1,273 @@
+package routes
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// An outline says of an object what decides which fields it has: which ones are set, the keys
+// of its maps, and of its lists whatever tells their items apart. Values do not count, so pods
+// made from one template have one outline. Two objects with the same outline have the same
+// set of fields; the converse need not hold.
+type outline interface {
+	// add appends the outline of a value. What it appends can be told from what any other
+	// value of the type gets, and from its continuation.
+	add(to []byte, of reflect.Value) []byte
+}
+
+// outlines makes the outlines of Go types as a schema describes them.
+type outlines struct {
+	schema *smdschema.Schema
+	known  map[outlined]*outlineLink
+}
+
+type outlined struct {
+	kind reflect.Type
+	name string // in the schema
+}
+
+// outlineOf returns the outline of a type, or an error for one that holds what only its JSON tells.
+func outlineOf(kind reflect.Type, schema *smdschema.Schema, ref smdschema.TypeRef) (outline, error) {
+	o := outlines{schema, map[outlined]*outlineLink{}}
+	return o.of(kind, ref)
+}
+
+func (o outlines) of(kind reflect.Type, ref smdschema.TypeRef) (outline, error) {
+	if kind.Kind() == reflect.Pointer {
+		elem, err := o.of(kind.Elem(), ref)
+		return pointerOutline{elem}, err
+	}
+	switch kind {
+	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
+		return momentOutline{}, nil
+	case reflect.TypeFor[metav1.Duration](), reflect.TypeFor[resource.Quantity](), reflect.TypeFor[intstr.IntOrString]():
+		return leafOutline{}, nil // one number or string in JSON
+	}
+	if marshals := reflect.TypeFor[json.Marshaler](); kind.Implements(marshals) || reflect.PointerTo(kind).Implements(marshals) {
+		return nil, fmt.Errorf("%s says itself what it is in JSON", kind)
+	}
+	atom, ok := o.schema.Resolve(ref)
+	if !ok {
+		return nil, fmt.Errorf("%s is not in the schema", kind)
+	}
+	switch kind.Kind() {
+	case reflect.Struct:
+		return o.ofStruct(kind, ref, atom)
+	case reflect.Map:
+		return o.ofMap(kind, atom)
+	case reflect.Slice:
+		return o.ofSlice(kind, atom)
+	case reflect.Interface, reflect.Array, reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
+		return nil, fmt.Errorf("%s is not a field of an object", kind)
+	default:
+		return leafOutline{}, nil
+	}
+}
+
+// leafOutline is of what has no fields: whether it is its zero value.
+type leafOutline struct{}
+
+func (leafOutline) add(to []byte, of reflect.Value) []byte { return addBit(to, !of.IsZero()) }
+
+// momentOutline is of a time, which is null in JSON if it is zero, wherever that is.
+type momentOutline struct{}
+
+func (momentOutline) add(to []byte, of reflect.Value) []byte {
+	return addBit(to, !of.Field(0).Interface().(time.Time).IsZero())
+}
+
+func addBit(to []byte, bit bool) []byte {
+	if bit {
+		return append(to, '1')
+	}
+	return append(to, '0')
+}
+
+type pointerOutline struct{ elem outline }
+
+func (p pointerOutline) add(to []byte, of reflect.Value) []byte {
+	if of.IsNil() {
+		return append(to, 'n')
+	}
+	return p.elem.add(append(to, 'p'), of.Elem())
+}
+
+// outlineLink stands for an outline that is being made: types may contain themselves.
+type outlineLink struct{ outline }
+
+// structOutline is the outlines of a struct's fields, in the order of the type.
+type structOutline []outline
+
+func (s structOutline) add(to []byte, of reflect.Value) []byte {
+	if of.IsZero() {
+		return append(to, 'z')
+	}
+	to = append(to, 's')
+	for i, field := range s {
+		if field != nil {
+			to = field.add(to, of.Field(i))
+		}
+	}
+	return to
+}
+
+func (o outlines) ofStruct(kind reflect.Type, ref smdschema.TypeRef, atom smdschema.Atom) (outline, error) {
+	if atom.Map == nil {
+		return nil, fmt.Errorf("%s is a struct, but no map in the schema", kind)
+	}
+	if ref.NamedType == nil {
+		return o.fields(kind, ref, atom)
+	}
+	key := outlined{kind, *ref.NamedType}
+	if known := o.known[key]; known != nil {
+		return known, nil
+	}
+	o.known[key] = new(outlineLink)
+	fields, err := o.fields(kind, ref, atom)
+	o.known[key].outline = fields
+	return fields, err
+}
+
+func (o outlines) fields(kind reflect.Type, ref smdschema.TypeRef, atom smdschema.Atom) (outline, error) {
+	all := make(structOutline, kind.NumField())
+	for i := range kind.NumField() {
+		field := kind.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		var err error
+		switch sf, ok := atom.Map.FindField(name); {
+		case name == "-":
+			continue
+		case name == "" && strings.Contains(options, "inline"):
+			all[i], err = o.of(field.Type, ref)
+		case ok:
+			all[i], err = o.of(field.Type, sf.Type)
+		default:
+			err = fmt.Errorf("%s.%s is not in the schema", kind, field.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// mapOutline is the keys of a map, sorted, and the outlines of their values.
+type mapOutline struct{ elem outline }
+
+func (o outlines) ofMap(kind reflect.Type, atom smdschema.Atom) (outline, error) {
+	if atom.Map == nil || kind.Key().Kind() != reflect.String {
+		return nil, fmt.Errorf("%s is a map, but not in the schema", kind)
+	}
+	elem, err := o.of(kind.Elem(), atom.Map.ElementType)
+	return mapOutline{elem}, err
+}
+
+func (m mapOutline) add(to []byte, of reflect.Value) []byte {
+	if of.IsNil() {
+		return append(to, 'n')
+	}
+	keys := of.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	to = binary.AppendUvarint(append(to, 'm'), uint64(len(keys)))
+	for _, key := range keys {
+		to = m.elem.add(addText(to, key.String()), of.MapIndex(key))
+	}
+	return to
+}
+
+func addText(to []byte, text string) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+}
+
+// atomicOutline is of a list whose items nobody owns one by one.
+type atomicOutline struct{}
+
+func (atomicOutline) add(to []byte, of reflect.Value) []byte {
+	if of.IsNil() {
+		return append(to, 'n')
+	}
+	return addBit(to, of.Len() > 0)
+}
+
+// listOutline is the items of a list: of a scalar its value, of a struct its keys' values and
+// its outline.
+type listOutline struct {
+	keys [][]int // fields of the item; none of a scalar
+	elem outline
+}
+
+func (o outlines) ofSlice(kind reflect.Type, atom smdschema.Atom) (outline, error) {
+	if kind.Elem().Kind() == reflect.Uint8 || atom.List != nil && atom.List.ElementRelationship == smdschema.Atomic {
+		return atomicOutline{}, nil
+	}
+	if atom.List == nil {
+		return nil, fmt.Errorf("%s is a slice, but no list in the schema", kind)
+	}
+	elem, err := o.of(kind.Elem(), atom.List.ElementType)
+	if err != nil {
+		return nil, err
+	}
+	list := listOutline{elem: elem}
+	for _, key := range atom.List.Keys {
+		field, err := keyField(kind.Elem(), key)
+		if err != nil {
+			return nil, err
+		}
+		list.keys = append(list.keys, field)
+	}
+	if len(list.keys) == 0 && !isText(kind.Elem()) {
+		return nil, fmt.Errorf("%s is a set, but not of strings", kind)
+	}
+	return list, nil
+}
+
+// keyField finds the field of an item that is one of its keys.
+func keyField(item reflect.Type, key string) ([]int, error) {
+	if item.Kind() == reflect.Struct {
+		for _, field := range reflect.VisibleFields(item) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == key && (isText(field.Type) || field.Type.Kind() == reflect.Int32) {
+				return field.Index, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s has no plain field %s", item, key)
+}
+
+func isText(kind reflect.Type) bool { return kind.Kind() == reflect.String }
+
+func (l listOutline) add(to []byte, of reflect.Value) []byte {
+	if of.IsNil() {
+		return append(to, 'n')
+	}
+	to = binary.AppendUvarint(append(to, 'l'), uint64(of.Len()))
+	for i := range of.Len() {
+		item := of.Index(i)
+		if len(l.keys) == 0 {
+			to = addText(to, item.String())
+			continue
+		}
+		for _, key := range l.keys {
+			to = addKey(to, item.FieldByIndex(key))
+		}
+		to = l.elem.add(to, item)
+	}
+	return to
+}
+
+func addKey(to []byte, key reflect.Value) []byte {
+	if key.Kind() == reflect.String {
+		return addText(to, key.String())
+	}
+	return binary.AppendVarint(to, key.Int())
+}
