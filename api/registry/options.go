@@ -61,6 +61,8 @@ func (o Options) decorate(
 		Encodings:      o.Encodings,
 		GroupResource:  config.GroupResource,
 		Codec:          config.Codec,
+		StoredAs:       clientsEncoder(config.GroupResource),
+		Release:        Release,
 		NewFunc:        newFunc,
 		NewListFunc:    newListFunc,
 		Root:           root(config.GroupResource.Group),
@@ -69,6 +71,17 @@ func (o Options) decorate(
 		Uncached:       uncached(config.GroupResource),
 	})
 	return store, func() {}, err
+}
+
+// clientsEncoder identifies the encoder of answers in what a resource is stored as.
+func clientsEncoder(resource schema.GroupResource) runtime.Identifier {
+	codecs := NewSerializer()
+	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), storedAs)
+	versions := legacyscheme.Scheme.PrioritizedVersionsForGroup(resource.Group)
+	if !ok || len(versions) == 0 {
+		return ""
+	}
+	return codecs.EncoderForVersion(info.Serializer, versions[0]).Identifier()
 }
 
 // uncached names what upstream serves without a watch cache, which clients can

@@ -26,8 +26,11 @@ type getting struct{ rest.Getter }
 
 // Get implements rest.Getter.
 func (g getting) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	ctx, answer := storage.WithAnswer(ctx)
-	obj, err := g.Getter.Get(ctx, name, options)
+	only, answer := storage.WithAnswerOnly(ctx)
+	obj, err := g.Getter.Get(only, name, options)
+	if answer.Spoilt(obj) { // a scale, for one, is made of what it is the scale of
+		return g.Getter.Get(ctx, name, options)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +39,10 @@ func (g getting) Get(ctx context.Context, name string, options *metav1.GetOption
 
 // serveGet serves GET of one object.
 func (t *target) serveGet(getter rest.Getter) func() http.HandlerFunc {
-	shared := undecorated(t.storage)
 	return func() http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			from := getter
-			if shared && sentAsIs(r) {
+			if t.shared && sentAsIs(r) {
 				from = getting{getter}
 			}
 			handlers.GetResource(from, t.scope)(w, r)
@@ -69,11 +71,10 @@ func (l listing) List(ctx context.Context, options *internalversion.ListOptions)
 
 // serveList serves GET of many objects.
 func (t *target) serveList(lister rest.Lister, watcher rest.Watcher) func() http.HandlerFunc {
-	shared := undecorated(t.storage)
 	return func() http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			from := lister
-			if shared && sentAsIs(r) {
+			if t.shared && sentAsIs(r) {
 				as := listing{Lister: lister}
 				if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 					as.compress = w.Header()
@@ -83,6 +84,43 @@ func (t *target) serveList(lister rest.Lister, watcher rest.Watcher) func() http
 				from = as
 			}
 			handlers.ListResource(from, watcher, t.scope, false, t.MinWatchTimeout)(w, r)
+		}
+	}
+}
+
+// sending has what a write answers be sent as the node's shared object, where that is what the
+// request asks for.
+type sending bool
+
+func (t *target) sending(r *http.Request) sending { return sending(t.shared && sentAsIs(r)) }
+
+// begin is called before the registry, and end with what it returns.
+func (s sending) begin(ctx context.Context) (_ context.Context, end func(runtime.Object) runtime.Object) {
+	if !s {
+		return ctx, func(obj runtime.Object) runtime.Object { return obj }
+	}
+	ctx, answer := storage.WithAnswer(ctx)
+	return ctx, answer.Of
+}
+
+// deleting is a rest.GracefulDeleter that returns shared objects.
+type deleting struct {
+	rest.GracefulDeleter
+	sending sending
+}
+
+// Delete implements rest.GracefulDeleter.
+func (d deleting) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	ctx, end := d.sending.begin(ctx)
+	obj, now, err := d.GracefulDeleter.Delete(ctx, name, validate, options)
+	return end(obj), now, err
+}
+
+// serveDelete serves DELETE of one object.
+func (t *target) serveDelete(deleter rest.GracefulDeleter) func() http.HandlerFunc {
+	return func() http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			handlers.DeleteResource(deleting{deleter, t.sending(r)}, true, t.scope, t.Admission)(w, r)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (t *target) servePatch(patcher rest.Patcher) func() http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			kind := patchType(r)
 			own := new(owners)
-			patcher := patching{patcher, updating{patcher, kind, own}}
+			patcher := patching{patcher, updating{patcher, kind, own, t.sending(r)}}
 			if kind == types.ApplyYAMLPatchType {
 				t.serveApply(patcher, w, r)
 				return

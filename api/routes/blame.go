@@ -26,8 +26,9 @@ import (
 // updating is a rest.Updater whose errors about the body are bad requests.
 type updating struct {
 	rest.Updater
-	patch  types.PatchType // that the new object is made with; "" is none
-	owners *owners
+	patch   types.PatchType // that the new object is made with; "" is none
+	owners  *owners
+	sending sending
 }
 
 // Update implements rest.Updater.
@@ -38,11 +39,12 @@ func (u updating) Update(ctx context.Context, name string, info rest.UpdatedObje
 	if u.patch != "" {
 		info = patchedObject{info, u.patch}
 	}
+	ctx, end := u.sending.begin(ctx)
 	obj, created, err := u.Updater.Update(ctx, name, info, create, update, force, options)
 	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
 		err = apierrors.NewBadRequest(fmt.Sprintf("invalid resource version %q: %v", number.Num, number.Err))
 	}
-	return obj, created, err
+	return end(obj), created, err
 }
 
 // patching is updating for PATCH.
@@ -137,7 +139,10 @@ func badNamespace(r *http.Request) error {
 // serveUpdate serves PUT.
 func (t *target) serveUpdate(updater rest.Updater) func() http.HandlerFunc {
 	return func() http.HandlerFunc {
-		own := new(owners)
-		return handlers.UpdateResource(updating{Updater: updater, owners: own}, t.scope, judged{t.Admission, own})
+		return func(w http.ResponseWriter, r *http.Request) {
+			own := new(owners)
+			as := updating{Updater: updater, owners: own, sending: t.sending(r)}
+			handlers.UpdateResource(as, t.scope, judged{t.Admission, own})(w, r)
+		}
 	}
 }

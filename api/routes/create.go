@@ -16,25 +16,25 @@ import (
 
 // serveCreate serves POST of an object.
 func (t *target) serveCreate(creater rest.Creater) func() http.HandlerFunc {
-	return t.creates(func(scope *handlers.RequestScope, own *owners) http.HandlerFunc {
-		return handlers.CreateResource(creating{creater, t.scope.Kind.GroupKind(), own}, scope, judged{t.Admission, own})
+	return t.creates(func(scope *handlers.RequestScope, own *owners, as sending) http.HandlerFunc {
+		return handlers.CreateResource(creating{creater, t.scope.Kind.GroupKind(), own, as}, scope, judged{t.Admission, own})
 	})
 }
 
 // serveCreateNamed serves POST of what is about an object that is there.
 func (t *target) serveCreateNamed(creater rest.NamedCreater) func() http.HandlerFunc {
-	return t.creates(func(scope *handlers.RequestScope, own *owners) http.HandlerFunc {
-		return handlers.CreateNamedResource(creatingNamed{creater, t.scope.Kind.GroupKind(), own}, scope, judged{t.Admission, own})
+	return t.creates(func(scope *handlers.RequestScope, own *owners, as sending) http.HandlerFunc {
+		return handlers.CreateNamedResource(creatingNamed{creater, t.scope.Kind.GroupKind(), own, as}, scope, judged{t.Admission, own})
 	})
 }
 
 // creates has a handler of upstream's leave managedFields to firstOwners.
-func (t *target) creates(handler func(*handlers.RequestScope, *owners) http.HandlerFunc) func() http.HandlerFunc {
+func (t *target) creates(handler func(*handlers.RequestScope, *owners, sending) http.HandlerFunc) func() http.HandlerFunc {
 	scope, first := *t.scope, t.newFirstOwners()
 	scope.Creater = nothing{scope.Creater}
 	return func() http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			handler(&scope, &owners{first: first, agent: agentOf(r)})(w, r)
+			handler(&scope, &owners{first: first, agent: agentOf(r)}, t.sending(r))(w, r)
 		}
 	}
 }

@@ -18,28 +18,32 @@ import (
 // are a 422. Upstream answers 500 to a binding without a target.
 type creating struct {
 	rest.Creater
-	kind   schema.GroupKind
-	owners *owners
+	kind    schema.GroupKind
+	owners  *owners
+	sending sending
 }
 
 // Create implements rest.Creater.
 func (c creating) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	c.owners.restore(obj)
+	ctx, end := c.sending.begin(ctx)
 	out, err := c.Creater.Create(ctx, obj, validate, options)
-	return out, invalid(err, c.kind, obj)
+	return end(out), invalid(err, c.kind, obj)
 }
 
 type creatingNamed struct {
 	rest.NamedCreater
-	kind   schema.GroupKind
-	owners *owners
+	kind    schema.GroupKind
+	owners  *owners
+	sending sending
 }
 
 // Create implements rest.NamedCreater.
 func (c creatingNamed) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	c.owners.restore(obj)
+	ctx, end := c.sending.begin(ctx)
 	out, err := c.NamedCreater.Create(ctx, name, obj, validate, options)
-	return out, invalid(err, c.kind, obj)
+	return end(out), invalid(err, c.kind, obj)
 }
 
 // PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate implements

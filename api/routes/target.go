@@ -29,6 +29,7 @@ type target struct {
 	resource    string
 	subresource string
 	shape       shape
+	shared      bool     // answers are sent as they are stored, see answers.go
 	warnings    []string // sent with every response
 }
 
@@ -46,7 +47,7 @@ func newTarget(group registry.Group, name string, cfg Config, equivalents runtim
 	}
 	t := &target{
 		Config: cfg, storage: storage, namespaced: scoper.NamespaceScoped(),
-		group: group.Version.Group, resource: resource, subresource: subresource,
+		group: group.Version.Group, resource: resource, subresource: subresource, shared: undecorated(storage),
 	}
 	if t.warnings, err = deprecations(cfg.Scheme, kind); err != nil {
 		return nil, err

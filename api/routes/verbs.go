@@ -97,7 +97,7 @@ func (t *target) itemRoutes(path string) []route {
 		all = append(all, t.patch(path, t.servePatch(patcher)))
 	}
 	if deleter, ok := t.storage.(rest.GracefulDeleter); ok {
-		all = append(all, t.object(http.MethodDelete, path, func() http.HandlerFunc { return handlers.DeleteResource(deleter, true, t.scope, t.Admission) }))
+		all = append(all, t.object(http.MethodDelete, path, t.serveDelete(deleter)))
 	}
 	if t.subresource == "" {
 		return all

@@ -11,17 +11,29 @@ import (
 // client takes it from there, and so spares the copy, the conversion and the
 // encoding of objects that were sent before.
 type Answer struct {
-	out    runtime.Object // what the store filled for its caller
-	shared runtime.Object
+	only   bool // see WithAnswerOnly
+	shared []answered
 }
+
+// answered is what a store answered one call with: what it filled for its caller, and what it
+// shares.
+type answered struct{ out, shared runtime.Object }
 
 type answerKey struct{}
 
-// WithAnswer returns a context for a call whose result is sent to a client as it
+// WithAnswer returns a context for calls whose result is sent to a client as it
 // is: the caller must not change it. For a list, only Of has its items.
 func WithAnswer(ctx context.Context) (context.Context, *Answer) {
 	a := new(Answer)
 	return context.WithValue(ctx, answerKey{}, a), a
+}
+
+// WithAnswerOnly is WithAnswer for a get whose result is not looked at: what the store would
+// fill for its caller stays empty where that spares the decoding.
+func WithAnswerOnly(ctx context.Context) (context.Context, *Answer) {
+	ctx, a := WithAnswer(ctx)
+	a.only = true
+	return ctx, a
 }
 
 func answerIn(ctx context.Context) *Answer {
@@ -29,13 +41,22 @@ func answerIn(ctx context.Context) *Answer {
 	return a
 }
 
-// Of returns the shared object if result is what the store filled, and result if
+// Of returns the shared object if result is what a store filled, and result if
 // the registry made it of something else.
 func (a *Answer) Of(result runtime.Object) runtime.Object {
-	if a.out != nil && a.out == result {
-		return a.shared
+	for _, one := range a.shared {
+		if one.out == result {
+			return one.shared
+		}
 	}
 	return result
 }
 
-func (a *Answer) set(out, shared runtime.Object) { a.out, a.shared = out, shared }
+// Spoilt says whether a registry made its result of an object that may have been left empty.
+func (a *Answer) Spoilt(result runtime.Object) bool {
+	return a.only && len(a.shared) > 0 && a.Of(result) == result
+}
+
+func (a *Answer) set(out, shared runtime.Object) {
+	a.shared = append(a.shared, answered{out, shared})
+}

@@ -30,7 +30,7 @@ func (s *Store) Create(ctx context.Context, key string, obj, out runtime.Object,
 	}
 	switch result.Code {
 	case fsm.OK:
-		return s.written(ctx, out, key, value, result.Index)
+		return s.written(ctx, out, obj, key, value, result.Index)
 	case fsm.Exists:
 		return storage.NewKeyExistsError(key, 0)
 	default:
@@ -51,7 +51,8 @@ func (s *Store) encode(obj runtime.Object) ([]byte, error) {
 	if err := s.versioner.PrepareObjectForStorage(obj); err != nil {
 		return nil, fmt.Errorf("prepare object for storage: %w", err)
 	}
-	return runtime.Encode(s.Codec, obj)
+	value, err := runtime.Encode(s.Codec, obj)
+	return append(value, s.mark...), err
 }
 
 // expires is the time at which a ttl that starts now is over. It is computed
@@ -73,13 +74,22 @@ func (s *Store) propose(ctx context.Context, cmd fsm.Command) (fsm.Result, error
 
 // written sets out, when there is one, to what a read of the entry just written
 // gives. The entry is already applied here, so its object is made where the
-// next reader finds it, unless somebody wrote again in between.
-func (s *Store) written(ctx context.Context, out runtime.Object, key string, value []byte, index uint64) error {
+// next reader finds it, unless somebody wrote again in between. For an answer it
+// is not decoded: what was written is what registries look at.
+func (s *Store) written(ctx context.Context, out, obj runtime.Object, key string, value []byte, index uint64) error {
 	if out == nil {
 		return nil
 	}
 	if entry, ok := s.State.View().Get(key); ok && entry.ModIndex == index {
-		return s.answer(ctx, out, entry)
+		a := answerIn(ctx)
+		if a == nil || !s.asSent(entry) {
+			return s.answer(ctx, out, entry, index)
+		}
+		a.set(out, s.objectOf(entry))
+		if err := assign(out, obj); err != nil {
+			return err
+		}
+		return s.versioner.UpdateObject(out, index)
 	}
 	decoded, err := s.decode(value, index)
 	if err != nil {

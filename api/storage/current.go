@@ -80,9 +80,9 @@ func (c *current) object() (runtime.Object, error) {
 	if c.entry == nil {
 		return c.store.NewFunc(), nil
 	}
-	obj, err := c.store.objectOf(c.entry)
+	obj, err := c.store.objectOf(c.entry).copy()
 	if err != nil {
 		return nil, storage.NewInternalError(err)
 	}
-	return obj.copy(), nil
+	return obj, nil
 }

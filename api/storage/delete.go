@@ -38,7 +38,7 @@ func (s *Store) Delete(
 		}
 		switch result.Code {
 		case fsm.OK:
-			return s.deleted(out, now.entry, result.Index)
+			return s.deleted(ctx, out, now.entry, result.Index)
 		case fsm.Conflict, fsm.NotFound:
 			if err := now.lost(ctx, result); err != nil {
 				return err
@@ -61,8 +61,8 @@ func (s *Store) mayDelete(ctx context.Context, now *current, preconditions *stor
 }
 
 // deleted sets out to the last state, at the version of its deletion.
-func (s *Store) deleted(out runtime.Object, entry *fsm.Entry, index uint64) error {
-	if err := s.fill(out, entry); err != nil {
+func (s *Store) deleted(ctx context.Context, out runtime.Object, entry *fsm.Entry, index uint64) error {
+	if err := s.answer(ctx, out, entry, index); err != nil {
 		return err
 	}
 	return s.versioner.UpdateObject(out, index)

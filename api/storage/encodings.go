@@ -63,7 +63,7 @@ type encoding struct {
 }
 
 // encodingOf returns the object's encoding under id.
-func (o *object) encodingOf(id runtime.Identifier, encode func(io.Writer) error) *encoding {
+func (o *object) encodingOf(id runtime.Identifier, encode func(runtime.Object, io.Writer) error) *encoding {
 	slot, ok := o.encodings.Load(id)
 	if !ok {
 		slot, _ = o.encodings.LoadOrStore(id, &encoding{})
@@ -71,11 +71,11 @@ func (o *object) encodingOf(id runtime.Identifier, encode func(io.Writer) error)
 	enc := slot.(*encoding)
 	enc.once.Do(func() {
 		var buf bytes.Buffer
-		if enc.err = encode(&buf); enc.err != nil {
+		if enc.err = o.encode(id, encode, &buf); enc.err != nil {
 			return
 		}
 		enc.bytes = bytes.Clone(buf.Bytes()) // without the room that the buffer has left
-		o.kept.add(o, id, len(enc.bytes)+len(id))
+		o.store.Encodings.add(o, id, len(enc.bytes)+len(id))
 	})
 	return enc
 }

@@ -25,7 +25,7 @@ func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 	entry, ok := view.Get(key)
 	switch {
 	case ok:
-		return s.answer(ctx, out, entry)
+		return s.answer(ctx, out, entry, entry.ModIndex)
 	case opts.IgnoreNotFound:
 		return runtime.SetZeroValue(out)
 	default:
@@ -33,27 +33,34 @@ func (s *Store) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 	}
 }
 
-// answer is fill, but for a result that is sent as it is: that is not copied.
-func (s *Store) answer(ctx context.Context, out runtime.Object, entry *fsm.Entry) error {
+// answer is fill, but for a result that is sent as it is, at version index: that is not copied.
+func (s *Store) answer(ctx context.Context, out runtime.Object, entry *fsm.Entry, index uint64) error {
 	a := answerIn(ctx)
 	if a == nil {
 		return s.fill(out, entry)
 	}
-	obj, err := s.objectOf(entry)
+	obj := s.objectOf(entry)
+	if index != entry.ModIndex {
+		obj = obj.asOf(index)
+	}
+	a.set(out, obj)
+	if a.only && s.asSent(entry) {
+		return nil
+	}
+	decoded, err := s.decodedOf(entry)
 	if err != nil {
 		return storage.NewInternalError(err)
 	}
-	a.set(out, obj)
-	return assign(out, obj.decoded)
+	return assign(out, decoded)
 }
 
 // fill sets out to a copy of what the entry holds.
 func (s *Store) fill(out runtime.Object, entry *fsm.Entry) error {
-	obj, err := s.objectOf(entry)
+	obj, err := s.objectOf(entry).copy()
 	if err != nil {
 		return storage.NewInternalError(err)
 	}
-	return assign(out, obj.copy())
+	return assign(out, obj)
 }
 
 // assign sets *out to *from; both are pointers to the same struct type.

@@ -34,15 +34,16 @@ func (s *Store) GetList(ctx context.Context, key string, opts storage.ListOption
 	if err != nil {
 		return err
 	}
-	page := page{store: s, pred: opts.Predicate, limit: s.pageLimit(opts)}
+	page := page{store: s, pred: opts.Predicate, limit: s.pageLimit(opts), all: opts.Predicate.Empty()}
 	if err := page.collect(ctx, view, prefix, from, opts.Recursive); err != nil {
 		return err
 	}
 	if answer := answerIn(ctx); answer != nil {
-		assignItems(items, nil)
-		answer.set(listObj, &sharedList{list: listObj, items: page.objects})
-	} else {
-		assignItems(items, page.objects)
+		answer.set(listObj, &sharedList{store: s, list: listObj, entries: page.entries})
+		page.entries = nil
+	}
+	if err := s.assignItems(items, page.entries); err != nil {
+		return storage.NewInternalError(err)
 	}
 	remaining := func() int64 { return int64(view.Count(prefix, from)) }
 	return s.finishList(listObj, view.Index(), &page, prefix, remaining, opts)
@@ -86,7 +87,8 @@ type page struct {
 	store   *Store
 	pred    storage.SelectionPredicate
 	limit   int
-	objects []*object
+	all     bool // the selectors let everything through
+	entries []*fsm.Entry
 	lastKey string // of the last object taken
 	more    bool   // there are keys after it
 }
@@ -100,7 +102,7 @@ func (p *page) collect(ctx context.Context, view *fsm.View, prefix, from string,
 	}
 	var failure error
 	view.Ascend(prefix, from, func(entry *fsm.Entry) bool {
-		if p.limit > 0 && len(p.objects) == p.limit {
+		if p.limit > 0 && len(p.entries) == p.limit {
 			p.more = true
 			return false
 		}
@@ -117,24 +119,32 @@ func (p *page) collect(ctx context.Context, view *fsm.View, prefix, from string,
 // take adds the entry's object if the selectors match. One whose attributes
 // cannot be read matches nothing, as upstream has it.
 func (p *page) take(entry *fsm.Entry) error {
-	obj, err := p.store.objectOf(entry)
-	if err != nil {
-		return storage.NewInternalError(err)
+	if !p.all || !p.store.asSent(entry) {
+		decoded, err := p.store.decodedOf(entry)
+		if err != nil {
+			return storage.NewInternalError(err)
+		}
+		if matched, err := p.pred.Matches(decoded); err != nil || !matched {
+			return nil
+		}
 	}
-	if matched, err := p.pred.Matches(obj.decoded); err == nil && matched {
-		p.objects = append(p.objects, obj)
-		p.lastKey = entry.Key
-	}
+	p.entries = append(p.entries, entry)
+	p.lastKey = entry.Key
 	return nil
 }
 
 // assignItems sets a list's items; an empty list has an empty slice, not nil.
-func assignItems(items reflect.Value, objects []*object) {
-	slice := reflect.MakeSlice(items.Type(), len(objects), len(objects))
-	for i, obj := range objects {
-		slice.Index(i).Set(reflect.ValueOf(obj.decoded).Elem())
+func (s *Store) assignItems(items reflect.Value, entries []*fsm.Entry) error {
+	slice := reflect.MakeSlice(items.Type(), len(entries), len(entries))
+	for i, entry := range entries {
+		decoded, err := s.decodedOf(entry)
+		if err != nil {
+			return err
+		}
+		slice.Index(i).Set(reflect.ValueOf(decoded).Elem())
 	}
 	items.Set(slice)
+	return nil
 }
 
 func (s *Store) finishList(listObj runtime.Object, index uint64, p *page, prefix string, remaining func() int64, opts storage.ListOptions) error {

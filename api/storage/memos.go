@@ -65,10 +65,10 @@ func (m *Memos) OnRestore(uint64) {
 	m.replaced, m.bytes = nil, 0
 }
 
-// add counts an object that was decoded from so many bytes, and drops all that
-// are current in view when there are too many.
-func (m *Memos) add(stored int, view func() *fsm.View) {
-	if m.decoded.Add(decodedBytes(stored)) < m.limit || !m.dropping.CompareAndSwap(false, true) {
+// add counts an object of so many bytes, and drops all that are current in view
+// when there are too many.
+func (m *Memos) add(size int64, view func() *fsm.View) {
+	if m == nil || m.decoded.Add(size) < m.limit || !m.dropping.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
@@ -80,6 +80,9 @@ func (m *Memos) add(stored int, view func() *fsm.View) {
 		})
 	}()
 }
+
+// objectBytes is what an object takes in memory that has not been decoded.
+const objectBytes = 256
 
 // decodedBytes is what an object takes in memory, as measured with pods.
 func decodedBytes(stored int) int64 { return 1<<10 + 3*int64(stored) }

@@ -54,13 +54,13 @@ func TestTooMuchDecoded(t *testing.T) {
 		m := NewMemos(10 * decodedBytes(1000))
 		for range 9 {
 			entry.SetMemo("kept")
-			m.add(1000, machine.View)
+			m.add(decodedBytes(1000), machine.View)
 			synctest.Wait()
 			if entry.Memo() == nil {
 				t.Fatal("the memo went before the bound was reached")
 			}
 		}
-		m.add(1000, machine.View)
+		m.add(decodedBytes(1000), machine.View)
 		synctest.Wait()
 		if entry.Memo() != nil {
 			t.Error("the memo stayed past the bound")

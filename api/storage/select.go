@@ -65,11 +65,11 @@ func (s *Store) valuesOf(event fsm.Event) []string {
 			if entry == nil {
 				continue
 			}
-			obj, err := s.objectOf(entry)
+			obj, err := s.decodedOf(entry)
 			if err != nil {
 				return nil
 			}
-			if value := field + "=" + valueIn(obj.decoded); value != last {
+			if value := field + "=" + valueIn(obj); value != last {
 				values, last = append(values, value), value
 			}
 		}

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"kontiki/fsm"
 )
 
 // compressFrom is upstream's: longer answers are compressed, if the client likes.
@@ -24,8 +26,9 @@ const (
 // In compact JSON and in protobuf, which programs ask for, it is byte for byte
 // what upstream's encoder makes; other encodings are made by that.
 type sharedList struct {
+	store    *Store
 	list     runtime.Object // without its items
-	items    []*object
+	entries  []*fsm.Entry
 	compress http.Header // of the answer, if it may be compressed
 }
 
@@ -35,8 +38,10 @@ var _ runtime.CacheableObject = (*sharedList)(nil)
 // when it is. The items are compressed one by one, and each only once: together
 // they are longer than as a whole, and cost a fraction of the time.
 func (a *Answer) Compress(header http.Header) {
-	if list, ok := a.shared.(*sharedList); ok {
-		list.compress = header
+	for _, one := range a.shared {
+		if list, ok := one.shared.(*sharedList); ok {
+			list.compress = header
+		}
 	}
 }
 
@@ -50,10 +55,14 @@ func (l *sharedList) CacheEncode(id runtime.Identifier, encode func(runtime.Obje
 	if !ok {
 		return l.encodeWhole(encode, w)
 	}
-	parts := make([]part, len(l.items))
+	if size, ok := l.sentSize(id); ok && !l.compresses(size) {
+		return l.writeSent(w, frame, size)
+	}
+	parts := make([]part, len(l.entries))
 	total := 0
-	for i, item := range l.items {
-		p := part{encoding: item.encodingOf(id, func(w io.Writer) error { return encode(item.decoded, w) }), of: item, id: id}
+	for i, entry := range l.entries {
+		item := l.store.objectOf(entry)
+		p := part{encoding: item.encodingOf(id, encode), of: item, id: id}
 		if p.err != nil {
 			return p.err
 		}
@@ -67,20 +76,60 @@ func (l *sharedList) CacheEncode(id runtime.Identifier, encode func(runtime.Obje
 	if len(parts) > 0 {
 		parts[0].lead = parts[0].lead[frame.comma:]
 	}
-	if l.compress != nil && len(head)+total+len(tail) > compressFrom {
+	if l.compresses(len(head) + total + len(tail)) {
 		l.sayCompressed()
 		return writeCompressed(w, head, parts, tail)
 	}
 	return writeParts(w, head, parts, tail)
 }
 
+func (l *sharedList) compresses(size int) bool { return l.compress != nil && size > compressFrom }
+
+// sentSize is how long the items are, if what is stored of them is what is sent.
+func (l *sharedList) sentSize(id runtime.Identifier) (size int, ok bool) {
+	if id != l.store.StoredAs {
+		return 0, false
+	}
+	for _, entry := range l.entries {
+		item, ok := l.store.sentOf(entry, entry.ModIndex)
+		if !ok {
+			return 0, false
+		}
+		size += item.size()
+	}
+	return size, true
+}
+
+// writeSent writes items as they are stored. They are looked at twice, which is cheaper than
+// to remember what was seen.
+func (l *sharedList) writeSent(w io.Writer, frame frame, size int) error {
+	head, tail := frame.around(size)
+	buf := append(make([]byte, 0, min(len(head)+size+len(tail), 2*writeSize)), head...)
+	for _, entry := range l.entries {
+		item, _ := l.store.sentOf(entry, entry.ModIndex)
+		if len(buf) > 0 && len(buf)+item.size() > cap(buf) {
+			if _, err := w.Write(buf); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
+		buf = item.appendTo(buf)
+	}
+	_, err := w.Write(append(buf, tail...))
+	return err
+}
+
 // encodeWhole is for encodings that are not assembled.
 func (l *sharedList) encodeWhole(encode func(runtime.Object, io.Writer) error, w io.Writer) error {
+	list, err := l.whole()
+	if err != nil {
+		return err
+	}
 	if l.compress == nil {
-		return encode(l.GetObject(), w)
+		return encode(list, w)
 	}
 	var whole bytes.Buffer
-	if err := encode(l.GetObject(), &whole); err != nil {
+	if err := encode(list, &whole); err != nil {
 		return err
 	}
 	if whole.Len() <= compressFrom {
@@ -103,15 +152,22 @@ func (l *sharedList) sayCompressed() {
 	l.compress.Add("Vary", "Accept-Encoding")
 }
 
-// GetObject implements runtime.CacheableObject: the list with its items.
+// GetObject implements runtime.CacheableObject: the list with its items, or why there is none.
 func (l *sharedList) GetObject() runtime.Object {
+	full, err := l.whole()
+	if err != nil {
+		return statusOf(err)
+	}
+	return full
+}
+
+func (l *sharedList) whole() (runtime.Object, error) {
 	full := l.list.DeepCopyObject()
 	items, err := itemsOf(full)
-	if err != nil {
-		panic(err) // GetList has asked for them before
+	if err == nil {
+		err = l.store.assignItems(items, l.entries)
 	}
-	assignItems(items, l.items)
-	return full
+	return full, err
 }
 
 // GetObjectKind implements runtime.Object.
@@ -207,7 +263,7 @@ func chunks(data []byte) func(func([]byte) bool) {
 func (p *part) deflate() []byte {
 	p.deflating.Do(func() {
 		p.deflated = deflate(p.body)
-		p.of.kept.add(p.of, p.id, len(p.deflated))
+		p.of.store.Encodings.add(p.of, p.id, len(p.deflated))
 	})
 	return p.deflated
 }

@@ -64,6 +64,11 @@ type Config struct {
 	Codec       runtime.Codec
 	NewFunc     func() runtime.Object
 	NewListFunc func() runtime.Object
+	// StoredAs identifies the encoder by which clients get what Codec stores, but for
+	// the resourceVersion, and Release what it is that Codec stores: see sent.go. Both
+	// may be empty.
+	StoredAs runtime.Identifier
+	Release  string
 	// Encodings is shared by all stores of a node; nil is one for this store.
 	Encodings *Encodings
 	// Root comes before every key, "/core" for instance. Together with the
@@ -85,6 +90,7 @@ type Store struct {
 	versioner storage.APIObjectVersioner
 	prefix    string // ResourcePrefix with its closing slash: "/pod" also begins "/podtemplates/x"
 	topic     string
+	mark      []byte       // at the end of what is stored
 	clock     func() int64 // unix seconds, for expiry times
 }
 
@@ -105,6 +111,7 @@ func New(cfg Config) (*Store, error) {
 		Config: cfg,
 		prefix: cfg.ResourcePrefix + "/",
 		topic:  cfg.Root + cfg.ResourcePrefix + "/",
+		mark:   markOf(cfg.Release),
 		clock:  unixNow,
 	}, nil
 }

@@ -30,40 +30,39 @@ func (s *Store) GuaranteedUpdate(
 		if now.entry == nil && !ignoreNotFound {
 			return storage.NewKeyNotFoundError(key, 0)
 		}
-		cmd, terminating, err := s.nextCommand(now, preconditions, tryUpdate)
+		cmd, updated, err := s.nextCommand(now, preconditions, tryUpdate)
 		if err != nil {
 			if err := now.recheck(ctx, err); err != nil {
 				return err
 			}
 			continue
 		}
-		if terminating {
+		if isTerminating(updated) {
 			ctx = cluster.MakesRoom(ctx)
 		}
-		done, err := s.commit(ctx, now, cmd, destination)
+		done, err := s.commit(ctx, now, cmd, updated, destination)
 		if done || err != nil {
 			return err
 		}
 	}
 }
 
-// nextCommand lets the caller make the new object of the present one, and says
-// whether that one is on its way to be deleted.
-func (s *Store) nextCommand(now *current, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc) (cmd fsm.Command, terminating bool, err error) {
+// nextCommand lets the caller make the new object of the present one.
+func (s *Store) nextCommand(now *current, preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc) (cmd fsm.Command, updated runtime.Object, err error) {
 	obj, err := now.object()
 	if err != nil {
-		return fsm.Command{}, false, err
+		return fsm.Command{}, nil, err
 	}
 	if err := preconditions.Check(now.key, obj); err != nil {
-		return fsm.Command{}, false, err
+		return fsm.Command{}, nil, err
 	}
 	updated, ttl, err := tryUpdate(obj, storage.ResponseMeta{ResourceVersion: now.index()})
 	if err != nil {
-		return fsm.Command{}, false, err
+		return fsm.Command{}, nil, err
 	}
 	value, err := s.encode(updated)
 	if err != nil {
-		return fsm.Command{}, false, err
+		return fsm.Command{}, nil, err
 	}
 	cmd = fsm.Command{Op: fsm.OpUpdate, Key: now.key, Expect: now.index(), Value: value}
 	if now.entry == nil {
@@ -72,9 +71,10 @@ func (s *Store) nextCommand(now *current, preconditions *storage.Preconditions, 
 	if ttl != nil {
 		cmd.Expires = s.expires(*ttl)
 	}
-	return cmd, isTerminating(updated), nil
+	return cmd, updated, nil
 }
 
+// isTerminating says whether an object is on its way to be deleted.
 func isTerminating(obj runtime.Object) bool {
 	accessor, err := meta.Accessor(obj)
 	return err == nil && accessor.GetDeletionTimestamp() != nil
@@ -82,7 +82,7 @@ func isTerminating(obj runtime.Object) bool {
 
 // commit proposes the command. It is done unless somebody else was faster; then
 // now holds what they wrote.
-func (s *Store) commit(ctx context.Context, now *current, cmd fsm.Command, destination runtime.Object) (done bool, err error) {
+func (s *Store) commit(ctx context.Context, now *current, cmd fsm.Command, updated, destination runtime.Object) (done bool, err error) {
 	if now.entry != nil && bytes.Equal(cmd.Value, now.entry.Value) {
 		return s.unchanged(ctx, now, destination)
 	}
@@ -92,7 +92,7 @@ func (s *Store) commit(ctx context.Context, now *current, cmd fsm.Command, desti
 	}
 	switch result.Code {
 	case fsm.OK:
-		return true, s.written(ctx, destination, cmd.Key, cmd.Value, result.Index)
+		return true, s.written(ctx, destination, updated, cmd.Key, cmd.Value, result.Index)
 	case fsm.Conflict, fsm.Exists, fsm.NotFound:
 		return false, now.lost(ctx, result)
 	default:
@@ -112,5 +112,5 @@ func (s *Store) unchanged(ctx context.Context, now *current, destination runtime
 			return false, nil
 		}
 	}
-	return true, s.answer(ctx, destination, now.entry)
+	return true, s.answer(ctx, destination, now.entry, now.index())
 }

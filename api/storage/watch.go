@@ -41,7 +41,7 @@ func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watcher{
-		store: s, key: key, recursive: opts.Recursive, pred: opts.Predicate,
+		store: s, key: key, recursive: opts.Recursive, pred: opts.Predicate, all: opts.Predicate.Empty(),
 		cancel: cancel, results: make(chan apiwatch.Event, resultBuffer),
 	}
 	initial, err := w.open(ctx, version, opts)
@@ -60,6 +60,7 @@ type watcher struct {
 	key       string
 	recursive bool
 	pred      storage.SelectionPredicate
+	all       bool // the selectors let everything through
 	cursor    cursor
 	from      uint64
 	markEnd   bool // the initial events end with an annotated bookmark
@@ -216,8 +217,7 @@ func (w *watcher) selected(event fsm.Event) (apiwatch.Event, error) {
 	case after != nil:
 		return apiwatch.Event{Type: apiwatch.Added, Object: after}, nil
 	case before != nil:
-		last, err := before.asOf(event.Index)
-		return apiwatch.Event{Type: apiwatch.Deleted, Object: last}, err
+		return apiwatch.Event{Type: apiwatch.Deleted, Object: before.asOf(event.Index)}, nil
 	default:
 		return apiwatch.Event{}, nil
 	}
@@ -228,11 +228,15 @@ func (w *watcher) match(entry *fsm.Entry) (*object, error) {
 	if entry == nil {
 		return nil, nil
 	}
-	obj, err := w.store.objectOf(entry)
+	obj := w.store.objectOf(entry)
+	if w.all && w.store.asSent(entry) {
+		return obj, nil
+	}
+	decoded, err := obj.decode()
 	if err != nil {
 		return nil, storage.NewInternalError(err)
 	}
-	if matched, err := w.pred.Matches(obj.decoded); err != nil || !matched {
+	if matched, err := w.pred.Matches(decoded); err != nil || !matched {
 		return nil, nil
 	}
 	return obj, nil
