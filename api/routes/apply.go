@@ -23,7 +23,11 @@ func (t *target) servePatch(patcher rest.Patcher) func() http.HandlerFunc {
 	return func() http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			kind := patchType(r)
-			own := new(owners)
+			own := &owners{agent: agentOf(r)}
+			if kind != types.ApplyYAMLPatchType {
+				own.updates = &updates{target: t, patch: kind, body: &seen{ReadCloser: r.Body}}
+				r.Body = own.updates.body
+			}
 			patcher := patching{patcher, updating{patcher, kind, own, t.sending(r)}}
 			if kind == types.ApplyYAMLPatchType {
 				t.serveApply(patcher, w, r)
@@ -37,7 +41,7 @@ func (t *target) servePatch(patcher rest.Patcher) func() http.HandlerFunc {
 // serveApply gives the request a field manager of its own, so that what it says
 // of the body is known to belong to it.
 func (t *target) serveApply(patcher patching, w http.ResponseWriter, r *http.Request) {
-	body := &bodyTypes{TypeConverter: t.types()}
+	body := &bodyTypes{TypeConverter: t.types}
 	scope := *t.scope
 	var err error
 	if scope.FieldManager, err = t.newFieldManager(scope.Kind, scope.HubGroupVersion, body); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	goruntime "runtime"
 	"strconv"
 	"strings"
 
@@ -15,9 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/endpoints/handlers"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"kontiki/api/fields"
 )
 
 // Upstream answers 500 to some mistakes of clients, because an error without a
@@ -29,6 +29,15 @@ type updating struct {
 	patch   types.PatchType // that the new object is made with; "" is none
 	owners  *owners
 	sending sending
+}
+
+// New implements rest.Updater. The body of a PUT is decoded into it.
+func (u updating) New() runtime.Object {
+	obj := u.Updater.New()
+	if u.owners.updates != nil {
+		u.owners.updates.fresh = obj
+	}
+	return obj
 }
 
 // Update implements rest.Updater.
@@ -80,7 +89,7 @@ type patchedObject struct {
 func (p patchedObject) UpdatedObject(ctx context.Context, old runtime.Object) (obj runtime.Object, err error) {
 	returned := false
 	defer func() {
-		if returned || !panickedIn("/json-patch") {
+		if returned || !fields.PanickedIn("/json-patch") {
 			return
 		}
 		// Of {"op":"replace","path":""}, which lacks a value, for one.
@@ -103,26 +112,6 @@ func (p patchedObject) explains(err error) bool {
 		p.patch == types.ApplyYAMLPatchType && strings.HasPrefix(err.Error(), "failed to convert new object (")
 }
 
-// panickedIn says, in a deferred function, whether there is a panic that began
-// in a package, given by a part of its path. Others are not to be recovered. It
-// walks the stack: ask only where the call did not return.
-func panickedIn(part string) bool {
-	callers := make([]uintptr, 16)
-	frames := goruntime.CallersFrames(callers[:goruntime.Callers(2, callers)])
-	for panicked := false; ; {
-		frame, more := frames.Next()
-		switch {
-		case frame.Function == "runtime.gopanic":
-			panicked = true
-		case panicked && !strings.HasPrefix(frame.Function, "runtime."):
-			return strings.Contains(frame.Function, part)
-		}
-		if !more {
-			return false
-		}
-	}
-}
-
 // badNamespace is why a request's namespace cannot be part of a key, nil if it
 // can. Names are upstream's registries' to check.
 func badNamespace(r *http.Request) error {
@@ -134,15 +123,4 @@ func badNamespace(r *http.Request) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("Namespace parameter invalid: %q: %s", info.Namespace, wrong[0]))
 	}
 	return nil
-}
-
-// serveUpdate serves PUT.
-func (t *target) serveUpdate(updater rest.Updater) func() http.HandlerFunc {
-	return func() http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			own := new(owners)
-			as := updating{Updater: updater, owners: own, sending: t.sending(r)}
-			handlers.UpdateResource(as, t.scope, judged{t.Admission, own})(w, r)
-		}
-	}
 }

@@ -5,4 +5,8 @@
 // method, the path, and upstream's handler for it. Paths are exactly those of
 // the Kubernetes API reference. mux picks the handler; the handler takes names
 // from the RequestInfo that the filter chain has put in the context.
+//
+// Around upstream's handlers stands what they are spared: answers are sent as they
+// are stored (answers.go), and managedFields are made by package fields (owners.go,
+// create.go, update.go).
 package routes

@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"kontiki/api/fields"
 	"kontiki/api/registry"
 )
 
@@ -23,10 +25,11 @@ import (
 // there was made by the field manager just before, and no plugin changes it. To parse it once
 // more is a twentieth of the CPU of a write. So it is put aside until that check is done.
 type owners struct {
-	first *firstOwners // of a request that creates, or nil
-	agent string       // who owns what the request brings, unless its options say who
-	aside []metav1.ManagedFieldsEntry
-	tries int // of the registry, see updating
+	creates *fields.Owners // of a request that creates, or nil
+	updates *updates       // of one that updates, or nil
+	agent   string         // who owns what the request brings, unless its options say who
+	aside   []metav1.ManagedFieldsEntry
+	tries   int // of the registry, see updating
 }
 
 // judged is an admission chain that puts managedFields aside for the handler that asks it.
@@ -44,10 +47,15 @@ func (j judged) Admit(ctx context.Context, a admission.Attributes, o admission.O
 	if err != nil {
 		return j.Admission.Admit(ctx, a, o)
 	}
-	if j.owners.first != nil {
-		if err := j.owners.first.set(a.GetObject(), j.owners.manager(a.GetOperationOptions())); err != nil {
-			return err
-		}
+	switch own := j.owners; {
+	case own.creates != nil:
+		err = own.creates.Create(a.GetObject(), own.manager(a.GetOperationOptions()))
+	case own.updates != nil && own.updates.old != nil:
+		a = of{a, own.updates.old}
+		err = own.updates.end(a.GetObject(), own.manager(a.GetOperationOptions()))
+	}
+	if err != nil {
+		return err
 	}
 	before := accessor.GetManagedFields()
 	if err := j.Admission.Admit(ctx, a, o); err != nil {
@@ -65,13 +73,26 @@ func sameEntries(a, b []metav1.ManagedFieldsEntry) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// manager is who owns what is created.
+// manager is who owns what is written.
 func (o *owners) manager(options runtime.Object) string {
-	if create, ok := options.(*metav1.CreateOptions); ok && create.FieldManager != "" {
-		return create.FieldManager
+	name := ""
+	switch options := options.(type) {
+	case *metav1.CreateOptions:
+		name = options.FieldManager
+	case *metav1.UpdateOptions:
+		name = options.FieldManager
 	}
-	return o.agent
+	return cmp.Or(name, o.agent)
 }
+
+// of is what admission is asked about, with the whole of what is there.
+type of struct {
+	admission.Attributes
+	old runtime.Object
+}
+
+// GetOldObject implements admission.Attributes.
+func (o of) GetOldObject() runtime.Object { return o.old }
 
 // restore gives an object the managedFields that were put aside.
 func (o *owners) restore(obj runtime.Object) {
@@ -109,7 +130,14 @@ type restoring struct {
 
 // UpdatedObject implements rest.UpdatedObjectInfo.
 func (o restoring) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
-	obj, err := o.UpdatedObjectInfo.UpdatedObject(ctx, old)
+	shown := old
+	if o.owners.updates != nil && o.owners.tries < 2 {
+		shown = o.owners.updates.begin(old)
+	}
+	obj, err := o.UpdatedObjectInfo.UpdatedObject(ctx, shown)
+	if err != nil && shown != old && o.owners.updates.undo() { // it may tell what it was shown
+		obj, err = o.UpdatedObjectInfo.UpdatedObject(ctx, old)
+	}
 	if err == nil {
 		o.owners.restore(obj)
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"kontiki/api/fields"
 	"kontiki/api/registry"
 )
 
@@ -28,7 +29,8 @@ type target struct {
 	group       string
 	resource    string
 	subresource string
-	shape       shape
+	types       fields.Types
+	owners      *fields.Owners
 	shared      bool     // answers are sent as they are stored, see answers.go
 	warnings    []string // sent with every response
 }
@@ -61,11 +63,12 @@ func (t *target) newScope(served schema.GroupVersion, kind schema.GroupVersionKi
 	internal := schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}
 	tables, _ := t.storage.(rest.TableConvertor)
 	accepts, _ := t.storage.(rest.GroupVersionAcceptor)
-	t.shape = shapeOf(kind, t.Scheme, t.TypeConverter)
-	fields, err := t.newFieldManager(kind, internal, t.types())
+	t.types = fields.NewTypes(t.TypeConverter, t.group, kind, t.Scheme)
+	manager, err := t.newFieldManager(kind, internal, t.types)
 	if err != nil {
 		return nil, err
 	}
+	t.owners = fields.NewOwners(kind, t.subresource, t.Scheme, t.types, manager)
 	return &handlers.RequestScope{
 		Namer: handlers.ContextBasedNaming{
 			Namer:         runtime.Namer(meta.NewAccessor()),
@@ -81,7 +84,7 @@ func (t *target) newScope(served schema.GroupVersion, kind schema.GroupVersionKi
 		Authorizer:                  t.Authorizer,
 		EquivalentResourceMapper:    equivalents,
 		TableConvertor:              tables,
-		FieldManager:                fields,
+		FieldManager:                manager,
 		Resource:                    served.WithResource(t.resource),
 		Subresource:                 t.subresource,
 		Kind:                        kind,
@@ -90,10 +93,6 @@ func (t *target) newScope(served schema.GroupVersion, kind schema.GroupVersionKi
 		MetaGroupVersion:            metav1.SchemeGroupVersion,
 		MaxRequestBodyBytes:         t.MaxBodyBytes,
 	}, nil
-}
-
-func (t *target) types() managedfields.TypeConverter {
-	return groupTypes{t.TypeConverter, t.group, t.shape}
 }
 
 // newFieldManager tracks who owns which field. A strategy that resets fields

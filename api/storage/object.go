@@ -3,6 +3,7 @@ package storage
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -125,9 +126,10 @@ func (o *object) CacheEncode(id runtime.Identifier, encode func(runtime.Object, 
 	return err
 }
 
-// encode makes an encoding. Encoders convert what they get and do not change it,
-// as with the lists of upstream's watch cache. That of a watch event gets the
-// object with its encodings: the event is one of them with a few bytes around it.
+// encode makes an encoding. Encoders convert what they get and change nothing of it
+// but its kind, which they set and take back; so they get a struct of their own. That
+// of a watch event gets the object with its encodings: the event is one of them with
+// a few bytes around it.
 func (o *object) encode(id runtime.Identifier, encode func(runtime.Object, io.Writer) error, w io.Writer) error {
 	if strings.HasPrefix(string(id), watchMark) {
 		return encode(o, w)
@@ -140,7 +142,9 @@ func (o *object) encode(id runtime.Identifier, encode func(runtime.Object, io.Wr
 	if err != nil {
 		return err
 	}
-	return encode(decoded, w)
+	own := reflect.New(reflect.TypeOf(decoded).Elem())
+	own.Elem().Set(reflect.ValueOf(decoded).Elem())
+	return encode(own.Interface().(runtime.Object), w)
 }
 
 // GetObject implements runtime.CacheableObject. What cannot be decoded shows as

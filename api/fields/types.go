@@ -1,7 +1,9 @@
-package routes
+package fields
 
 import (
 	"fmt"
+	goruntime "runtime"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -11,13 +13,18 @@ import (
 	smdvalue "sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// groupTypes knows the types of one group only, as each of kube-apiserver's
+// Types knows the types of one group only, as each of kube-apiserver's
 // groups does. It shows in objects that two groups serve: a write through one
 // group drops what managedFields says of the other.
-type groupTypes struct {
+type Types struct {
 	managedfields.TypeConverter
 	group string
 	shape shape // of the kind that is served
+}
+
+// NewTypes makes the Types of what group serves as kind.
+func NewTypes(types managedfields.TypeConverter, group string, kind schema.GroupVersionKind, scheme *runtime.Scheme) Types {
+	return Types{types, group, shapeOf(kind, scheme, types)}
 }
 
 // shape is what the schema says of a kind.
@@ -51,7 +58,7 @@ func shapeOf(kind schema.GroupVersionKind, scheme *runtime.Scheme, types managed
 //
 // What was decoded into a Go type fits the schema, which was made from that type.
 // To compare them once more, field by field, is a third of what managedFields cost.
-func (g groupTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (value *typed.TypedValue, err error) {
+func (g Types) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (value *typed.TypedValue, err error) {
 	kind := obj.GetObjectKind().GroupVersionKind()
 	if kind.Group != g.group {
 		return nil, runtime.NewNotRegisteredErrForKind(g.group, kind)
@@ -66,7 +73,7 @@ func (g groupTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOp
 	}
 	returned := false
 	defer func() {
-		if !returned && panickedIn("/structured-merge-diff/") {
+		if !returned && PanickedIn("/structured-merge-diff/") {
 			value, err = nil, fmt.Errorf("object has no type: %v", recover())
 		}
 	}()
@@ -77,9 +84,29 @@ func (g groupTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOp
 
 // TypedToObject implements managedfields.TypeConverter. Who looks whether a value is of a
 // version that he wants asks for its object: that need not be made of the value again.
-func (g groupTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+func (g Types) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
 	if of, ok := value.AsValue().(objectValue); ok {
 		return of.object, nil
 	}
 	return g.TypeConverter.TypedToObject(value)
+}
+
+// PanickedIn says, in a deferred function, whether there is a panic that began
+// in a package, given by a part of its path. Others are not to be recovered. It
+// walks the stack: ask only where the call did not return.
+func PanickedIn(part string) bool {
+	callers := make([]uintptr, 16)
+	frames := goruntime.CallersFrames(callers[:goruntime.Callers(2, callers)])
+	for panicked := false; ; {
+		frame, more := frames.Next()
+		switch {
+		case frame.Function == "runtime.gopanic":
+			panicked = true
+		case panicked && !strings.HasPrefix(frame.Function, "runtime."):
+			return strings.Contains(frame.Function, part)
+		}
+		if !more {
+			return false
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package routes
+package fields
 
 import (
 	"encoding/binary"
@@ -23,6 +23,8 @@ type outline interface {
 	// add appends the outline of a value. What it appends can be told from what any other
 	// value of the type gets, and from its continuation.
 	add(to []byte, of reflect.Value) []byte
+	// diff appends in what way two values differ, and nothing if they do not: see difference.go.
+	diff(to []byte, before, after reflect.Value) ([]byte, bool)
 }
 
 // outlines makes the outlines of Go types as a schema describes them.
@@ -48,10 +50,12 @@ func (o outlines) of(kind reflect.Type, ref smdschema.TypeRef) (outline, error) 
 		return pointerOutline{elem}, err
 	}
 	switch kind {
-	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
-		return momentOutline{}, nil
+	case reflect.TypeFor[metav1.Time]():
+		return momentOutline{time.Second}, nil
+	case reflect.TypeFor[metav1.MicroTime]():
+		return momentOutline{time.Microsecond}, nil
 	case reflect.TypeFor[metav1.Duration](), reflect.TypeFor[resource.Quantity](), reflect.TypeFor[intstr.IntOrString]():
-		return leafOutline{}, nil // one number or string in JSON
+		return textOutline{}, nil
 	}
 	if marshals := reflect.TypeFor[json.Marshaler](); kind.Implements(marshals) || reflect.PointerTo(kind).Implements(marshals) {
 		return nil, fmt.Errorf("%s says itself what it is in JSON", kind)
@@ -79,8 +83,11 @@ type leafOutline struct{}
 
 func (leafOutline) add(to []byte, of reflect.Value) []byte { return addBit(to, !of.IsZero()) }
 
+// textOutline is of a struct that is one number or string in JSON.
+type textOutline struct{ leafOutline }
+
 // momentOutline is of a time, which is null in JSON if it is zero, wherever that is.
-type momentOutline struct{}
+type momentOutline struct{ unit time.Duration } // of which it is a multiple in JSON
 
 func (momentOutline) add(to []byte, of reflect.Value) []byte {
 	return addBit(to, !of.Field(0).Interface().(time.Time).IsZero())
@@ -189,15 +196,28 @@ func addText(to []byte, text string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
 
-// atomicOutline is of a list whose items nobody owns one by one.
-type atomicOutline struct{}
+// bytesOutline is of bytes, which are a string in JSON.
+type bytesOutline struct{}
 
-func (atomicOutline) add(to []byte, of reflect.Value) []byte {
+func (bytesOutline) add(to []byte, of reflect.Value) []byte { return addState(to, of) }
+
+// atomicOutline is of a list whose items nobody owns one by one.
+type atomicOutline struct{ elem outline }
+
+func (a atomicOutline) add(to []byte, of reflect.Value) []byte { return addState(to, of) }
+
+// addState tells a map or a list that is nil from an empty one and from others.
+func addState(to []byte, of reflect.Value) []byte {
 	if of.IsNil() {
 		return append(to, 'n')
 	}
 	return addBit(to, of.Len() > 0)
 }
+
+// ownersOutline is of managedFields themselves, which nobody owns.
+type ownersOutline struct{}
+
+func (ownersOutline) add(to []byte, of reflect.Value) []byte { return addState(to, of) }
 
 // listOutline is the items of a list: of a scalar its value, of a struct its keys' values and
 // its outline.
@@ -207,15 +227,21 @@ type listOutline struct {
 }
 
 func (o outlines) ofSlice(kind reflect.Type, atom smdschema.Atom) (outline, error) {
-	if kind.Elem().Kind() == reflect.Uint8 || atom.List != nil && atom.List.ElementRelationship == smdschema.Atomic {
-		return atomicOutline{}, nil
+	if kind.Elem().Kind() == reflect.Uint8 {
+		return bytesOutline{}, nil
 	}
 	if atom.List == nil {
 		return nil, fmt.Errorf("%s is a slice, but no list in the schema", kind)
 	}
+	if kind.Elem() == reflect.TypeFor[metav1.ManagedFieldsEntry]() {
+		return ownersOutline{}, nil
+	}
 	elem, err := o.of(kind.Elem(), atom.List.ElementType)
 	if err != nil {
 		return nil, err
+	}
+	if atom.List.ElementRelationship == smdschema.Atomic {
+		return atomicOutline{elem}, nil
 	}
 	list := listOutline{elem: elem}
 	for _, key := range atom.List.Keys {
@@ -225,8 +251,8 @@ func (o outlines) ofSlice(kind reflect.Type, atom smdschema.Atom) (outline, erro
 		}
 		list.keys = append(list.keys, field)
 	}
-	if len(list.keys) == 0 && !isText(kind.Elem()) {
-		return nil, fmt.Errorf("%s is a set, but not of strings", kind)
+	if len(list.keys) == 0 && !isKey(kind.Elem()) {
+		return nil, fmt.Errorf("%s is a set, but not of strings or numbers", kind)
 	}
 	return list, nil
 }
@@ -236,7 +262,7 @@ func keyField(item reflect.Type, key string) ([]int, error) {
 	if item.Kind() == reflect.Struct {
 		for _, field := range reflect.VisibleFields(item) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if name == key && (isText(field.Type) || field.Type.Kind() == reflect.Int32) {
+			if name == key && isKey(field.Type) {
 				return field.Index, nil
 			}
 		}
@@ -244,7 +270,10 @@ func keyField(item reflect.Type, key string) ([]int, error) {
 	return nil, fmt.Errorf("%s has no plain field %s", item, key)
 }
 
-func isText(kind reflect.Type) bool { return kind.Kind() == reflect.String }
+// isKey says whether values of a type tell items of a list apart.
+func isKey(kind reflect.Type) bool {
+	return slices.Contains([]reflect.Kind{reflect.String, reflect.Int32, reflect.Int64}, kind.Kind())
+}
 
 func (l listOutline) add(to []byte, of reflect.Value) []byte {
 	if of.IsNil() {
@@ -254,7 +283,7 @@ func (l listOutline) add(to []byte, of reflect.Value) []byte {
 	for i := range of.Len() {
 		item := of.Index(i)
 		if len(l.keys) == 0 {
-			to = addText(to, item.String())
+			to = addKey(to, item)
 			continue
 		}
 		for _, key := range l.keys {

@@ -1,4 +1,4 @@
-package routes
+package fields
 
 import (
 	coordinationv1 "k8s.io/api/coordination/v1"

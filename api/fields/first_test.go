@@ -1,4 +1,4 @@
-package routes
+package fields
 
 import (
 	"math/rand/v2"
@@ -8,66 +8,65 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/apiserver/pkg/endpoints/handlers"
 
 	"kontiki/api/registry"
 )
 
-// newFirst returns firstOwners of a kind, and upstream's field manager.
-func newFirst(t testing.TB, kind schema.GroupVersionKind) (*firstOwners, *managedfields.FieldManager) {
+// newOwners returns the Owners of a kind, and upstream's field manager.
+func newOwners(t testing.TB, kind schema.GroupVersionKind) (*Owners, *managedfields.FieldManager) {
 	t.Helper()
 	theirs, ours := managers(t, kind)
 	scheme := registry.Scheme()
-	f := (&target{
-		Config: Config{Scheme: scheme},
-		shape:  shapeOf(kind, scheme, registry.TypeConverter()),
-		scope: &handlers.RequestScope{
-			Kind: kind, FieldManager: ours, UnsafeConvertor: runtime.UnsafeObjectConvertor(scheme),
-		},
-	}).newFirstOwners()
-	if f.outline == nil {
+	owners := NewOwners(kind, "", scheme, NewTypes(registry.TypeConverter(), kind.Group, kind, scheme), ours)
+	if !owners.Remembers() {
 		t.Fatalf("%s has no outline", kind)
 	}
-	return f, theirs
+	return owners, theirs
 }
 
-// revalued changes values all over an object, here and there also which ones are set.
-func revalued(v reflect.Value, random *rand.Rand) {
+// A revaluer changes values all over an object, here and there also which ones are set. Where, is
+// random; to what, is the word's.
+type revaluer struct {
+	random *rand.Rand
+	word   string
+	share  int // of 60 values, how many are changed
+}
+
+func (r revaluer) change(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			revalued(v.Elem(), random)
+			r.change(v.Elem())
 		}
 	case reflect.Struct:
 		if name := v.Type().Name(); strings.HasSuffix(name, "Time") {
-			if random.IntN(6) == 0 {
+			if r.random.IntN(60) < r.share/2 {
 				v.SetZero()
 			}
 			return
 		}
 		for i := range v.NumField() {
 			if v.Type().Field(i).Name != "TypeMeta" && v.Type().Field(i).IsExported() {
-				revalued(v.Field(i), random)
+				r.change(v.Field(i))
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			revalued(v.Index(i), random)
+			r.change(v.Index(i))
 		}
 	case reflect.String:
-		if n := random.IntN(60); n == 0 {
+		if n := r.random.IntN(60); n == 0 {
 			v.SetString("")
-		} else if n < 20 {
-			v.SetString("other")
+		} else if n < r.share {
+			v.SetString(r.word)
 		}
 	case reflect.Int32, reflect.Int64:
-		if n := random.IntN(60); n == 0 {
+		if n := r.random.IntN(60); n == 0 {
 			v.SetInt(0)
-		} else if n < 20 && v.Type().Name() != "Type" {
-			v.SetInt(int64(1 + n))
+		} else if n < r.share && v.Type().Name() != "Type" {
+			v.SetInt(int64(n + len(r.word)))
 		}
 	}
 }
@@ -76,7 +75,7 @@ func revalued(v reflect.Value, random *rand.Rand) {
 func TestFirstOwners(t *testing.T) {
 	seed := rand.Int64()
 	for _, kind := range plainKinds {
-		first, theirs := newFirst(t, kind)
+		owners, theirs := newOwners(t, kind)
 		hits := 0
 		for i := range int64(25) {
 			fill, random := randomly(seed+i).NilChance(0.7).NumElements(0, 2), rand.New(rand.NewPCG(uint64(seed), uint64(i)))
@@ -89,16 +88,16 @@ func TestFirstOwners(t *testing.T) {
 			base.GetObjectKind().SetGroupVersionKind(kind)
 			for range 12 {
 				obj := base.DeepCopyObject()
-				revalued(reflect.ValueOf(obj).Elem(), random)
+				revaluer{random, "other", 20}.change(reflect.ValueOf(obj).Elem())
 				if !plain(obj) {
 					continue
 				}
-				sketch, ok := first.sketch(obj)
-				if _, known := first.fields(sketch); ok && known {
+				sketch, ok := owners.sketch(obj)
+				if _, known := owners.first.get(sketch); ok && known {
 					hits++
 				}
 				want := owned(theirs.UpdateNoErrors(empty.DeepCopyObject(), obj.DeepCopyObject(), "creator"))
-				if err := first.set(obj, "creator"); err != nil {
+				if err := owners.Create(obj, "creator"); err != nil {
 					t.Fatal(err)
 				}
 				if got := owned(obj); got != want {
@@ -114,30 +113,30 @@ func TestFirstOwners(t *testing.T) {
 
 // TestFirstOwnersAreBounded: no client fills a node's memory with outlines.
 func TestFirstOwnersAreBounded(t *testing.T) {
-	first, _ := newFirst(t, plainKinds[0])
-	for i := range 3 * maxOutlines {
+	owners, _ := newOwners(t, plainKinds[0])
+	for i := range 3 * maxRemembered {
 		pod := &corev1.Pod{}
 		pod.Labels = map[string]string{string(rune('a'+i%26)) + string(rune('0'+i/26)): ""}
-		if err := first.set(pod, "creator"); err != nil {
+		if err := owners.Create(pod, "creator"); err != nil {
 			t.Fatal(err)
 		}
-		if len(first.known) > maxOutlines {
-			t.Fatalf("%d outlines are remembered", len(first.known))
+		if n := len(owners.first.known); n > maxRemembered {
+			t.Fatalf("%d outlines are remembered", n)
 		}
 	}
 	long := &corev1.Pod{}
-	long.Labels = map[string]string{string(make([]byte, maxOutline)): ""}
-	if _, ok := first.sketch(long); ok {
+	long.Labels = map[string]string{string(make([]byte, maxSketch)): ""}
+	if _, ok := owners.sketch(long); ok {
 		t.Error("an outline of any length is remembered")
 	}
 }
 
 func BenchmarkFirstOwners(b *testing.B) {
-	first, _ := newFirst(b, plainKinds[0])
+	owners, _ := newOwners(b, plainKinds[0])
 	pod := &corev1.Pod{}
 	randomly(1).NilChance(0.7).Fill(pod)
 	for b.Loop() {
-		if err := first.set(pod, "creator"); err != nil {
+		if err := owners.Create(pod, "creator"); err != nil {
 			b.Fatal(err)
 		}
 		accessor, _ := meta.Accessor(pod)

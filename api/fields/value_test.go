@@ -1,4 +1,4 @@
-package routes
+package fields
 
 import (
 	"encoding/json"
@@ -36,7 +36,7 @@ func managers(t testing.TB, kind schema.GroupVersionKind) (theirs, ours *managed
 	scheme, types := registry.Scheme(), registry.TypeConverter()
 	for manager, converter := range map[**managedfields.FieldManager]managedfields.TypeConverter{
 		&theirs: types,
-		&ours:   groupTypes{types, kind.Group, shapeOf(kind, scheme, types)},
+		&ours:   NewTypes(types, kind.Group, kind, scheme),
 	} {
 		var err error
 		*manager, err = managedfields.NewDefaultFieldManager(converter, runtime.UnsafeObjectConvertor(scheme), scheme, scheme, kind, kind.GroupVersion(), "", nil)
