@@ -37,19 +37,6 @@ func (g getting) Get(ctx context.Context, name string, options *metav1.GetOption
 	return answer.Of(obj), nil
 }
 
-// serveGet serves GET of one object.
-func (t *target) serveGet(getter rest.Getter) func() http.HandlerFunc {
-	return func() http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			from := getter
-			if t.shared && sentAsIs(r) {
-				from = getting{getter}
-			}
-			handlers.GetResource(from, t.scope)(w, r)
-		}
-	}
-}
-
 // listing is a rest.Lister that returns shared lists, which compress themselves.
 type listing struct {
 	rest.Lister
@@ -83,7 +70,7 @@ func (t *target) serveList(lister rest.Lister, watcher rest.Watcher) func() http
 				}
 				from = as
 			}
-			handlers.ListResource(from, watcher, t.scope, false, t.MinWatchTimeout)(w, r)
+			t.serveLists(from, watcher, false, w, r)
 		}
 	}
 }

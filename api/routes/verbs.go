@@ -61,7 +61,7 @@ func (t *target) collectionRoutes() []route {
 		watcher, _ := t.storage.(rest.Watcher)
 		list := t.serveList(lister, watcher)
 		watch := func() http.HandlerFunc {
-			return handlers.ListResource(lister, watcher, t.scope, true, t.MinWatchTimeout)
+			return func(w http.ResponseWriter, r *http.Request) { t.serveLists(lister, watcher, true, w, r) }
 		}
 		all = append(all,
 			t.stream(t.collection(), list),
