@@ -137,6 +137,9 @@ func (n *Node) observeLoop(observations <-chan raft.Observation) {
 	for {
 		select {
 		case <-observations:
+			if leader := n.leaderID(); leader != "" {
+				n.led.Store(&leader)
+			}
 			n.changed.Broadcast()
 			n.checkShutdown()
 		case <-n.ctx.Done():

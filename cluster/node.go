@@ -54,11 +54,12 @@ type Node struct {
 
 	firstCatchUp chan struct{} // closed by markCaughtUp
 	markCaughtUp func()
-	applied      chan struct{} // holds a token when a command was applied here
-	lost         chan string   // a leader whose connection ended
-	hasState     atomic.Bool   // this node has a log or a snapshot
-	waitingWith  []string      // names of new nodes, as last told; enterLoop's
-	known        []string      // gossip addresses in peers.json; rememberLoop's after Open
+	applied      chan struct{}                 // holds a token when a command was applied here
+	lost         chan string                   // a leader whose connection ended
+	led          atomic.Pointer[raft.ServerID] // who led last
+	hasState     atomic.Bool                   // this node has a log or a snapshot
+	waitingWith  []string                      // names of new nodes, as last told; enterLoop's
+	known        []string                      // gossip addresses in peers.json; rememberLoop's after Open
 	fatal        chan error
 
 	ctx    context.Context // ends when the node closes

@@ -25,13 +25,20 @@ const (
 	// suspectPause keeps a network that resets connections from causing one election after another.
 	suspectPause = 3 // HeartbeatTimeouts
 
+	// While a process ends, its connections may be closed before it stops to listen.
+	refusalTries = 10
+	refusalPause = 10 * time.Millisecond
+
 	// suspectStagger is how long each voter leaves the one before it to win.
 	suspectStagger = 5 // th of a HeartbeatTimeout
 )
 
-// lostConn notes that a raft connection from peer has ended.
+// lostConn notes that a raft connection from peer has ended. What counts is who led last, not whom
+// raft takes for its leader now: a voter that was faster may have asked for this node's vote
+// already, and raft then has none. If that voter lacks an entry it does not win, and it is this
+// node that must stand.
 func (n *Node) lostConn(peer string) {
-	if string(n.leaderID()) != peer {
+	if led := n.led.Load(); led == nil || string(*led) != peer {
 		return
 	}
 	select {
@@ -59,18 +66,24 @@ func (n *Node) suspectLoop() {
 // says whether it did.
 func (n *Node) succeed(leader raft.ServerID) bool {
 	rank := n.rank(leader)
-	if rank < 0 || n.leaderID() != leader || !n.refusesConnections(leader) {
+	if rank < 0 || !n.noneBut(leader) || !n.refusesConnections(leader) {
 		return false
 	}
 	if !n.pause(time.Duration(rank) * n.cfg.HeartbeatTimeout / suspectStagger) {
 		return false
 	}
-	if now := n.leaderID(); n.raft.State() != raft.Follower || now != leader && now != "" {
+	if n.raft.State() != raft.Follower || !n.noneBut(leader) {
 		return false
 	}
 	n.logger.Warn("the leader's process is gone, starting an election", "leader", leader)
 	n.standNow()
 	return true
+}
+
+// noneBut says whether nobody else leads.
+func (n *Node) noneBut(leader raft.ServerID) bool {
+	now := n.leaderID()
+	return now == leader || now == ""
 }
 
 // standNow makes this node a candidate at once.
@@ -102,16 +115,32 @@ func (n *Node) pause(d time.Duration) bool {
 	}
 }
 
+// refusesConnections says whether a node's machine refuses connections to it, or does so in a moment.
 func (n *Node) refusesConnections(id raft.ServerID) bool {
 	addr, ok := n.peerAddrOf(id)
 	if !ok {
 		return false
 	}
+	return refusedSoon(func() (refused, accepted bool) { return n.dial(addr) }, n.pause)
+}
+
+// refusedSoon dials until it is refused, fails in another way, or has been accepted too often.
+func refusedSoon(dial func() (refused, accepted bool), pause func(time.Duration) bool) bool {
+	for range refusalTries {
+		refused, accepted := dial()
+		if refused || !accepted || !pause(refusalPause) {
+			return refused
+		}
+	}
+	return false
+}
+
+func (n *Node) dial(addr raft.ServerAddress) (refused, accepted bool) {
 	ctx, cancel := context.WithTimeout(n.ctx, n.cfg.HeartbeatTimeout/2)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", string(addr))
 	if err == nil {
 		conn.Close()
 	}
-	return errors.Is(err, syscall.ECONNREFUSED)
+	return errors.Is(err, syscall.ECONNREFUSED), err == nil
 }

@@ -13,8 +13,8 @@ const (
 	maxReplaced      = 2048
 	maxReplacedBytes = 8 << 20
 	// DefaultDecodedBytes bounds what is decoded of the versions that are current,
-	// enough for some 5,000 pods: what is answered in protobuf is not decoded.
-	DefaultDecodedBytes = 64 << 20
+	// enough for some 10,000 pods: what is answered in protobuf is not decoded.
+	DefaultDecodedBytes = 128 << 20
 )
 
 // Memos bounds the memory that a node spends on decoded objects. It is an
