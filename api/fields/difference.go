@@ -157,7 +157,8 @@ func (a atomicOutline) diff(to []byte, before, after reflect.Value) ([]byte, boo
 	start := len(to)
 	to, differ := states(append(to, 'l'), before, after)
 	if before.Len() != after.Len() {
-		return append(to, 'n'), true
+		to[start] = 'd' // all else is told from what follows
+		return to, true
 	}
 	inner := len(to)
 	for i := range before.Len() {

@@ -1,7 +1,6 @@
 package fields
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -81,52 +80,19 @@ func (o outlines) of(kind reflect.Type, ref smdschema.TypeRef) (outline, error) 
 // leafOutline is of what has no fields: whether it is its zero value.
 type leafOutline struct{}
 
-func (leafOutline) add(to []byte, of reflect.Value) []byte { return addBit(to, !of.IsZero()) }
-
 // textOutline is of a struct that is one number or string in JSON.
 type textOutline struct{ leafOutline }
 
 // momentOutline is of a time, which is null in JSON if it is zero, wherever that is.
 type momentOutline struct{ unit time.Duration } // of which it is a multiple in JSON
 
-func (momentOutline) add(to []byte, of reflect.Value) []byte {
-	return addBit(to, !of.Field(0).Interface().(time.Time).IsZero())
-}
-
-func addBit(to []byte, bit bool) []byte {
-	if bit {
-		return append(to, '1')
-	}
-	return append(to, '0')
-}
-
 type pointerOutline struct{ elem outline }
-
-func (p pointerOutline) add(to []byte, of reflect.Value) []byte {
-	if of.IsNil() {
-		return append(to, 'n')
-	}
-	return p.elem.add(append(to, 'p'), of.Elem())
-}
 
 // outlineLink stands for an outline that is being made: types may contain themselves.
 type outlineLink struct{ outline }
 
 // structOutline is the outlines of a struct's fields, in the order of the type.
 type structOutline []outline
-
-func (s structOutline) add(to []byte, of reflect.Value) []byte {
-	if of.IsZero() {
-		return append(to, 'z')
-	}
-	to = append(to, 's')
-	for i, field := range s {
-		if field != nil {
-			to = field.add(to, of.Field(i))
-		}
-	}
-	return to
-}
 
 func (o outlines) ofStruct(kind reflect.Type, ref smdschema.TypeRef, atom smdschema.Atom) (outline, error) {
 	if atom.Map == nil {
@@ -179,45 +145,14 @@ func (o outlines) ofMap(kind reflect.Type, atom smdschema.Atom) (outline, error)
 	return mapOutline{elem}, err
 }
 
-func (m mapOutline) add(to []byte, of reflect.Value) []byte {
-	if of.IsNil() {
-		return append(to, 'n')
-	}
-	keys := of.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	to = binary.AppendUvarint(append(to, 'm'), uint64(len(keys)))
-	for _, key := range keys {
-		to = m.elem.add(addText(to, key.String()), of.MapIndex(key))
-	}
-	return to
-}
-
-func addText(to []byte, text string) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
-}
-
 // bytesOutline is of bytes, which are a string in JSON.
 type bytesOutline struct{}
-
-func (bytesOutline) add(to []byte, of reflect.Value) []byte { return addState(to, of) }
 
 // atomicOutline is of a list whose items nobody owns one by one.
 type atomicOutline struct{ elem outline }
 
-func (a atomicOutline) add(to []byte, of reflect.Value) []byte { return addState(to, of) }
-
-// addState tells a map or a list that is nil from an empty one and from others.
-func addState(to []byte, of reflect.Value) []byte {
-	if of.IsNil() {
-		return append(to, 'n')
-	}
-	return addBit(to, of.Len() > 0)
-}
-
 // ownersOutline is of managedFields themselves, which nobody owns.
 type ownersOutline struct{}
-
-func (ownersOutline) add(to []byte, of reflect.Value) []byte { return addState(to, of) }
 
 // listOutline is the items of a list: of a scalar its value, of a struct its keys' values and
 // its outline.
@@ -273,30 +208,4 @@ func keyField(item reflect.Type, key string) ([]int, error) {
 // isKey says whether values of a type tell items of a list apart.
 func isKey(kind reflect.Type) bool {
 	return slices.Contains([]reflect.Kind{reflect.String, reflect.Int32, reflect.Int64}, kind.Kind())
-}
-
-func (l listOutline) add(to []byte, of reflect.Value) []byte {
-	if of.IsNil() {
-		return append(to, 'n')
-	}
-	to = binary.AppendUvarint(append(to, 'l'), uint64(of.Len()))
-	for i := range of.Len() {
-		item := of.Index(i)
-		if len(l.keys) == 0 {
-			to = addKey(to, item)
-			continue
-		}
-		for _, key := range l.keys {
-			to = addKey(to, item.FieldByIndex(key))
-		}
-		to = l.elem.add(to, item)
-	}
-	return to
-}
-
-func addKey(to []byte, key reflect.Value) []byte {
-	if key.Kind() == reflect.String {
-		return addText(to, key.String())
-	}
-	return binary.AppendVarint(to, key.Int())
 }

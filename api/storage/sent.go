@@ -1,11 +1,10 @@
 package storage
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/fnv"
 	"strconv"
-
-	"bytes"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
