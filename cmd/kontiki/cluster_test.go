@@ -110,6 +110,16 @@ func (c *testCluster) crash(i int) {
 	c.nodes[i].Server = nil
 }
 
+// leaveAlone crashes all nodes but one, the leader last: two that are left elect another at once.
+func (c *testCluster) leaveAlone(left int) {
+	c.t.Helper()
+	for _, i := range append(c.followers(), c.leader()) {
+		if i != left {
+			c.crash(i)
+		}
+	}
+}
+
 // stop ends node i in good order.
 func (c *testCluster) stop(i int) {
 	c.t.Helper()

@@ -18,11 +18,7 @@ func TestFailedNodeEndsAtOnce(t *testing.T) {
 	const forever = time.Minute
 	c := newCluster(t, 3, testTuning(func(tuning *cluster.Tuning) { tuning.RetryFor = forever }))
 	left := c.followers()[0]
-	for _, i := range c.up() {
-		if i != left {
-			c.crash(i)
-		}
-	}
+	c.leaveAlone(left)
 	client, answered := c.http(left).with("Content-Type", "application/json"), make(chan answer, 1)
 	go func() {
 		a, err := client.try(http.MethodPost, "/api/v1/nodes", nodeBody("late"))

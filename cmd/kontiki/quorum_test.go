@@ -34,11 +34,7 @@ func TestNoQuorum(t *testing.T) {
 		if who == "follower" {
 			left = c.followers()[0]
 		}
-		for _, i := range c.up() {
-			if i != left {
-				c.crash(i)
-			}
-		}
+		c.leaveAlone(left)
 		refused := c.checkCutOff(left, who)
 		for i := range c.nodes {
 			if i != left {
