@@ -87,6 +87,11 @@ func (s served) any(t *testing.T, seed int64) runtime.Object {
 	if err := registry.Scheme().Convert(obj, into, nil); err != nil {
 		t.Fatal(err)
 	}
+	accessor, err := meta.Accessor(into)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accessor.SetResourceVersion("") // a create with a number there is refused
 	return into
 }
 
