@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"reflect"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -80,14 +78,26 @@ func (s structOutline) diff(to []byte, before, after reflect.Value) ([]byte, boo
 		if to, ok = field.diff(to, before.Field(i), after.Field(i)); !ok {
 			return to, false
 		}
-		if len(to) == inner {
-			to = to[:mark]
-		}
+		to = unlessEmpty(to, mark, inner)
 	}
-	if len(to) == start+1 {
-		return to[:start], true
+	return closed(to, start, start+1, false), true
+}
+
+// unlessEmpty takes an entry back whose name, from mark to named, nothing follows.
+func unlessEmpty(to []byte, mark, named int) []byte {
+	if len(to) == named {
+		return to[:mark]
 	}
-	return append(to, 0), true
+	return to
+}
+
+// closed ends what began at start, or takes it back if there are no entries since first and nothing
+// else differs.
+func closed(to []byte, start, first int, differ bool) []byte {
+	if !differ && len(to) == first {
+		return to[:start]
+	}
+	return append(to, 0)
 }
 
 // states are those of two maps or lists. They count as different if they are, also where
@@ -118,14 +128,9 @@ func (m mapOutline) diff(to []byte, before, after reflect.Value) ([]byte, bool) 
 		if !ok {
 			return to, false
 		}
-		if len(to) == same {
-			to = to[:mark]
-		}
+		to = unlessEmpty(to, mark, same)
 	}
-	if !differ && len(to) == inner {
-		return to[:start], true
-	}
-	return append(to, 0), true
+	return closed(to, start, inner, differ), true
 }
 
 // keysOf are the keys of two maps together, sorted.
@@ -136,8 +141,7 @@ func keysOf(before, after reflect.Value) []reflect.Value {
 			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	return keys
+	return sorted(keys)
 }
 
 func (bytesOutline) diff(to []byte, before, after reflect.Value) ([]byte, bool) {
@@ -169,14 +173,9 @@ func (a atomicOutline) diff(to []byte, before, after reflect.Value) ([]byte, boo
 		if to, ok = a.elem.diff(to, before.Index(i), after.Index(i)); !ok {
 			return to, false
 		}
-		if len(to) == same {
-			to = to[:mark]
-		}
+		to = unlessEmpty(to, mark, same)
 	}
-	if !differ && len(to) == inner {
-		return to[:start], true
-	}
-	return append(to, 0), true
+	return closed(to, start, inner, differ), true
 }
 
 func (l listOutline) diff(to []byte, before, after reflect.Value) ([]byte, bool) {
@@ -201,9 +200,7 @@ func (l listOutline) diff(to []byte, before, after reflect.Value) ([]byte, bool)
 		} else if to, ok = l.elem.diff(to, before.Index(old), after.Index(i)); !ok {
 			return to, false
 		}
-		if len(to) == same {
-			to = to[:mark]
-		}
+		to = unlessEmpty(to, mark, same)
 	}
 	for i := range before.Len() {
 		key := l.keyOf(before.Index(i))
@@ -211,10 +208,7 @@ func (l listOutline) diff(to []byte, before, after reflect.Value) ([]byte, bool)
 			to = l.elem.add(append(addText(append(to, 'k'), key), 'r'), before.Index(i))
 		}
 	}
-	if !differ && len(to) == inner {
-		return to[:start], true
-	}
-	return append(to, 0), true
+	return closed(to, start, inner, differ), true
 }
 
 // same says whether two lists are equal, item by item. Most that are compared are, and then it does
@@ -251,13 +245,4 @@ func (l listOutline) byKey(list reflect.Value) (map[string]int, bool) {
 	return items, len(items) == list.Len()
 }
 
-func (l listOutline) keyOf(item reflect.Value) string {
-	var to []byte
-	if len(l.keys) == 0 {
-		to = addKey(to, item)
-	}
-	for _, key := range l.keys {
-		to = addKey(to, item.FieldByIndex(key))
-	}
-	return string(to)
-}
+func (l listOutline) keyOf(item reflect.Value) string { return string(l.addKeys(nil, item)) }

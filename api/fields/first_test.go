@@ -8,8 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/randfill"
 
 	"kontiki/api/registry"
 )
@@ -71,6 +73,20 @@ func (r revaluer) change(v reflect.Value) {
 	}
 }
 
+// newBase makes an empty and a random object, both the same for a seed and a number.
+func newBase(t *testing.T, kind schema.GroupVersionKind, seed, i int64) (fill *randfill.Filler, random *rand.Rand, empty, base runtime.Object) {
+	t.Helper()
+	fill, random = randomly(seed+i).NilChance(0.7).NumElements(0, 2), rand.New(rand.NewPCG(uint64(seed), uint64(i)))
+	base, err := registry.Scheme().New(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty = base.DeepCopyObject()
+	fill.Fill(base)
+	base.GetObjectKind().SetGroupVersionKind(kind)
+	return fill, random, empty, base
+}
+
 // TestFirstOwners: what is remembered of an outline is what upstream finds for the object at hand.
 func TestFirstOwners(t *testing.T) {
 	seed := rand.Int64()
@@ -78,14 +94,7 @@ func TestFirstOwners(t *testing.T) {
 		owners, theirs := newOwners(t, kind)
 		hits := 0
 		for i := range int64(25) {
-			fill, random := randomly(seed+i).NilChance(0.7).NumElements(0, 2), rand.New(rand.NewPCG(uint64(seed), uint64(i)))
-			base, err := registry.Scheme().New(kind)
-			if err != nil {
-				t.Fatal(err)
-			}
-			empty := base.DeepCopyObject()
-			fill.Fill(base)
-			base.GetObjectKind().SetGroupVersionKind(kind)
+			_, random, empty, base := newBase(t, kind, seed, i)
 			for range 12 {
 				obj := base.DeepCopyObject()
 				revaluer{random, "other", 20}.change(reflect.ValueOf(obj).Elem())

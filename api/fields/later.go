@@ -27,9 +27,11 @@ func (o *Owners) Update(old, obj runtime.Object, brought []metav1.ManagedFieldsE
 		return err
 	}
 	before, sketch := o.change(old, obj, brought, manager)
-	if heirs, ok := o.later.get(sketch); ok && sketch != nil {
-		accessor.SetManagedFields(inherit(heirs, before))
-		return nil
+	if sketch != nil {
+		if heirs, ok := o.later.get(sketch); ok {
+			accessor.SetManagedFields(inherit(heirs, before))
+			return nil
+		}
 	}
 	start := time.Now()
 	accessor.SetManagedFields(brought)

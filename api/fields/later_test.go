@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"kontiki/api/registry"
 )
 
 func managedFields(obj runtime.Object) []metav1.ManagedFieldsEntry {
@@ -47,14 +45,7 @@ func TestLaterOwners(t *testing.T) {
 		later, theirs := newOwners(t, kind)
 		hits := 0
 		for i := range int64(30) {
-			fill, random := randomly(seed+i).NilChance(0.7).NumElements(0, 2), rand.New(rand.NewPCG(uint64(seed), uint64(i)))
-			base, err := registry.Scheme().New(kind)
-			if err != nil {
-				t.Fatal(err)
-			}
-			empty := base.DeepCopyObject()
-			fill.Fill(base)
-			base.GetObjectKind().SetGroupVersionKind(kind)
+			fill, random, empty, base := newBase(t, kind, seed, i)
 			if accessor, err := meta.Accessor(base); err == nil {
 				accessor.SetUID("uid")
 			}

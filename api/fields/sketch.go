@@ -47,13 +47,18 @@ func (m mapOutline) add(to []byte, of reflect.Value) []byte {
 	if of.IsNil() {
 		return append(to, 'n')
 	}
-	keys := of.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	keys := sorted(of.MapKeys())
 	to = binary.AppendUvarint(append(to, 'm'), uint64(len(keys)))
 	for _, key := range keys {
 		to = m.elem.add(addText(to, key.String()), of.MapIndex(key))
 	}
 	return to
+}
+
+// sorted sorts the keys of a map.
+func sorted(keys []reflect.Value) []reflect.Value {
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	return keys
 }
 
 func addText(to []byte, text string) []byte {
@@ -81,14 +86,20 @@ func (l listOutline) add(to []byte, of reflect.Value) []byte {
 	to = binary.AppendUvarint(append(to, 'l'), uint64(of.Len()))
 	for i := range of.Len() {
 		item := of.Index(i)
-		if len(l.keys) == 0 {
-			to = addKey(to, item)
-			continue
+		if to = l.addKeys(to, item); len(l.keys) > 0 {
+			to = l.elem.add(to, item)
 		}
-		for _, key := range l.keys {
-			to = addKey(to, item.FieldByIndex(key))
-		}
-		to = l.elem.add(to, item)
+	}
+	return to
+}
+
+// addKeys appends what tells an item from others.
+func (l listOutline) addKeys(to []byte, item reflect.Value) []byte {
+	if len(l.keys) == 0 {
+		return addKey(to, item)
+	}
+	for _, key := range l.keys {
+		to = addKey(to, item.FieldByIndex(key))
 	}
 	return to
 }

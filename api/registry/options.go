@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// storedAs is the encoding in the log, as upstream stores built-in types.
-	storedAs = "application/vnd.kubernetes.protobuf"
+	// ProtobufMedia is the encoding in the log, as upstream stores built-in types.
+	ProtobufMedia = "application/vnd.kubernetes.protobuf"
 	// deleteWorkers is how many objects of a collection are deleted at a time:
 	// upstream's default. Proposals of one collection share log batches.
 	deleteWorkers = 1
@@ -56,12 +56,16 @@ func (o Options) decorate(
 	config *storagebackend.ConfigForResource, prefix string, _ func(runtime.Object) (string, error),
 	newFunc, newListFunc func() runtime.Object, _ upstream.AttrFunc, triggers upstream.IndexerFuncs, _ *cache.Indexers,
 ) (upstream.Interface, factory.DestroyFunc, error) {
+	version, err := storedVersion(config.GroupResource)
+	if err != nil {
+		return nil, nil, err
+	}
 	store, err := storage.New(storage.Config{
 		Backend:        o.Backend,
 		Encodings:      o.Encodings,
 		GroupResource:  config.GroupResource,
 		Codec:          config.Codec,
-		StoredAs:       clientsEncoder(config.GroupResource),
+		StoredAs:       ProtobufEncoder(NewSerializer(), version).Identifier(),
 		Release:        Release,
 		NewFunc:        newFunc,
 		NewListFunc:    newListFunc,
@@ -73,15 +77,13 @@ func (o Options) decorate(
 	return store, func() {}, err
 }
 
-// clientsEncoder identifies the encoder of answers in what a resource is stored as.
-func clientsEncoder(resource schema.GroupResource) runtime.Identifier {
-	codecs := NewSerializer()
-	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), storedAs)
-	versions := legacyscheme.Scheme.PrioritizedVersionsForGroup(resource.Group)
-	if !ok || len(versions) == 0 {
-		return ""
+// ProtobufEncoder is that of answers in protobuf, nil if there is none.
+func ProtobufEncoder(codecs runtime.NegotiatedSerializer, version schema.GroupVersion) runtime.Encoder {
+	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), ProtobufMedia)
+	if !ok {
+		return nil
 	}
-	return codecs.EncoderForVersion(info.Serializer, versions[0]).Identifier()
+	return codecs.EncoderForVersion(info.Serializer, version)
 }
 
 // uncached names what upstream serves without a watch cache, which clients can
@@ -99,14 +101,23 @@ func root(group string) string {
 // storageCodec encodes in the group's preferred version and decodes to the
 // internal one that registries work on.
 func storageCodec(resource schema.GroupResource) (runtime.Codec, runtime.GroupVersioner, error) {
-	versions := legacyscheme.Scheme.PrioritizedVersionsForGroup(resource.Group)
-	if len(versions) == 0 {
-		return nil, nil, fmt.Errorf("no version of group %q is registered", resource.Group)
+	version, err := storedVersion(resource)
+	if err != nil {
+		return nil, nil, err
 	}
 	return serverstorage.NewStorageCodec(serverstorage.StorageCodecConfig{
-		StorageMediaType:  storedAs,
+		StorageMediaType:  ProtobufMedia,
 		StorageSerializer: legacyscheme.Codecs,
-		StorageVersion:    versions[0],
+		StorageVersion:    version,
 		MemoryVersion:     schema.GroupVersion{Group: resource.Group, Version: runtime.APIVersionInternal},
 	})
+}
+
+// storedVersion is the version that a resource is stored in.
+func storedVersion(resource schema.GroupResource) (schema.GroupVersion, error) {
+	versions := legacyscheme.Scheme.PrioritizedVersionsForGroup(resource.Group)
+	if len(versions) == 0 {
+		return schema.GroupVersion{}, fmt.Errorf("no version of group %q is registered", resource.Group)
+	}
+	return versions[0], nil
 }

@@ -33,11 +33,8 @@ type updating struct {
 
 // New implements rest.Updater. The body of a PUT is decoded into it.
 func (u updating) New() runtime.Object {
-	obj := u.Updater.New()
-	if u.owners.updates != nil {
-		u.owners.updates.fresh = obj
-	}
-	return obj
+	u.owners.updates.fresh = u.Updater.New()
+	return u.owners.updates.fresh
 }
 
 // Update implements rest.Updater.

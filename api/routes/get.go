@@ -11,13 +11,12 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"kontiki/api/registry"
 )
 
-const (
-	protobufMedia = "application/vnd.kubernetes.protobuf"
-	// versionParameter is the one parameter that a get usually has.
-	versionParameter = "resourceVersion="
-)
+// versionParameter is the one parameter that a get usually has.
+const versionParameter = "resourceVersion="
 
 // serveGet serves GET of one object.
 //
@@ -25,7 +24,7 @@ const (
 // an object is sent as it is stored, and what upstream's handler does beside, for all that might be
 // asked and to trace it, would be most of the work.
 func (t *target) serveGet(getter rest.Getter) func() http.HandlerFunc {
-	encoder := t.protobufEncoder()
+	encoder := registry.ProtobufEncoder(t.Serializer, t.scope.Kind.GroupVersion())
 	return func() http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if !t.shared || !sentAsIs(r) {
@@ -44,19 +43,10 @@ func (t *target) serveGet(getter rest.Getter) func() http.HandlerFunc {
 	}
 }
 
-// protobufEncoder is that of answers in protobuf, nil if there is none.
-func (t *target) protobufEncoder() runtime.Encoder {
-	info, ok := runtime.SerializerInfoForMediaType(t.Serializer.SupportedMediaTypes(), protobufMedia)
-	if !ok {
-		return nil
-	}
-	return t.Serializer.EncoderForVersion(info.Serializer, t.scope.Kind.GroupVersion())
-}
-
 // usualOptions returns what a get asks for, and false if it is not what programs ask for.
 func usualOptions(r *http.Request) (*metav1.GetOptions, bool) {
 	switch strings.Join(r.Header["Accept"], ",") {
-	case protobufMedia, protobufMedia + ",application/json", protobufMedia + ", application/json":
+	case registry.ProtobufMedia, registry.ProtobufMedia + ",application/json", registry.ProtobufMedia + ", application/json":
 	default:
 		return nil, false
 	}
@@ -95,7 +85,7 @@ type protobufAnswer struct {
 func (a *protobufAnswer) Write(p []byte) (int, error) {
 	if !a.begun {
 		a.begun = true
-		a.Header().Set("Content-Type", protobufMedia)
+		a.Header().Set("Content-Type", registry.ProtobufMedia)
 		a.WriteHeader(http.StatusOK)
 	}
 	return a.ResponseWriter.Write(p)

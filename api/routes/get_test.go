@@ -3,6 +3,8 @@ package routes
 import (
 	"net/http/httptest"
 	"testing"
+
+	"kontiki/api/registry"
 )
 
 // TestUsualOptions: whatever is not just what programs send is left to upstream.
@@ -11,18 +13,18 @@ func TestUsualOptions(t *testing.T) {
 		query, accept, version string
 		usual                  bool
 	}{
-		{"", protobufMedia, "", true},
-		{"resourceVersion=", protobufMedia, "", true},
-		{"resourceVersion=0", protobufMedia + ",application/json", "0", true},
-		{"resourceVersion=abc", protobufMedia, "abc", true}, // the store says what is wrong with it
-		{"resourceVersion=1&timeout=1s", protobufMedia, "", false},
-		{"resourceVersion=%31", protobufMedia, "", false},
-		{"export=true", protobufMedia, "", false},
-		{"resourceVersion", protobufMedia, "", false},
+		{"", registry.ProtobufMedia, "", true},
+		{"resourceVersion=", registry.ProtobufMedia, "", true},
+		{"resourceVersion=0", registry.ProtobufMedia + ",application/json", "0", true},
+		{"resourceVersion=abc", registry.ProtobufMedia, "abc", true}, // the store says what is wrong with it
+		{"resourceVersion=1&timeout=1s", registry.ProtobufMedia, "", false},
+		{"resourceVersion=%31", registry.ProtobufMedia, "", false},
+		{"export=true", registry.ProtobufMedia, "", false},
+		{"resourceVersion", registry.ProtobufMedia, "", false},
 		{"", "application/json", "", false},
 		{"", "", "", false},
-		{"", protobufMedia + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "", false},
-		{"", protobufMedia + ";q=0.1,application/json", "", false},
+		{"", registry.ProtobufMedia + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "", false},
+		{"", registry.ProtobufMedia + ";q=0.1,application/json", "", false},
 	} {
 		r := httptest.NewRequest("GET", "/api/v1/namespaces/a?"+c.query, nil)
 		r.Header.Set("Accept", c.accept)

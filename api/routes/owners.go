@@ -109,17 +109,17 @@ func (o *owners) restore(obj runtime.Object) {
 // of its User-Agent before a slash.
 func agentOf(r *http.Request) string {
 	agent, _, _ := strings.Cut(r.UserAgent(), "/")
-	name := ""
+	var name strings.Builder
 	for _, char := range agent {
 		if !unicode.IsPrint(char) {
 			continue
 		}
-		if len(name)+utf8.RuneLen(char) > validation.FieldManagerMaxLength {
+		if name.Len()+utf8.RuneLen(char) > validation.FieldManagerMaxLength {
 			break
 		}
-		name += string(char)
+		name.WriteRune(char)
 	}
-	return name
+	return name.String()
 }
 
 // restoring makes objects that get the managedFields back that were put aside.

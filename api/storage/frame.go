@@ -59,19 +59,25 @@ func parseEnvelope(encoded []byte) (envelope, bool) {
 		return envelope{}, false
 	}
 	for at := len(envelopeMagic); at < len(encoded); {
-		tag := encoded[at]
-		size, n := binary.Uvarint(encoded[at+1:])
-		start := at + 1 + n
-		if n <= 0 || size > uint64(len(encoded)-start) {
+		start, end, ok := fieldAt(encoded, at)
+		if !ok {
 			return envelope{}, false
 		}
-		end := start + int(size)
-		if tag == messageTag {
+		if encoded[at] == messageTag {
 			return envelope{encoded[:at], encoded[start:end], encoded[end:]}, true
 		}
 		at = end
 	}
 	return envelope{}, false
+}
+
+// fieldAt returns where what a field holds begins and ends, given where its tag stands.
+func fieldAt(message []byte, at int) (start, end int, ok bool) {
+	size, n := binary.Uvarint(message[at+1:])
+	if start = at + 1 + n; n <= 0 || size > uint64(len(message)-start) {
+		return 0, 0, false
+	}
+	return start, start + int(size), true
 }
 
 func protobufFrame(list envelope) frame {

@@ -108,22 +108,19 @@ func firstField(message []byte, tag byte) (field []byte, start int, ok bool) {
 	if len(message) == 0 || message[0] != tag {
 		return nil, 0, false
 	}
-	size, n := binary.Uvarint(message[1:])
-	if start = 1 + n; n <= 0 || size > uint64(len(message)-start) {
-		return nil, 0, false
-	}
-	return message[start : start+int(size)], start, true
+	start, end, ok := fieldAt(message, 0)
+	return message[start:end], start, ok
 }
 
 // emptyVersion finds the resourceVersion in metadata as it is stored: with nothing in it. Its
 // fields are in order, and those before hold strings.
 func emptyVersion(metadata []byte) (at int, ok bool) {
 	for at < len(metadata) && metadata[at] < versionTag {
-		size, n := binary.Uvarint(metadata[at+1:])
-		if n <= 0 || metadata[at]&7 != 2 || size > uint64(len(metadata)-at-1-n) {
+		_, end, ok := fieldAt(metadata, at)
+		if !ok || metadata[at]&7 != 2 {
 			return 0, false
 		}
-		at += 1 + n + int(size)
+		at = end
 	}
 	return at, at+1 < len(metadata) && metadata[at] == versionTag && metadata[at+1] == 0
 }
