@@ -35,6 +35,10 @@ func TestMetadataInProcess(t *testing.T) {
 	}
 	want, err1 := remote.List(t.Context(), metav1.ListOptions{Limit: 2})
 	got, err2 := local.List(t.Context(), metav1.ListOptions{Limit: 2})
+	for err1 == nil && err2 == nil && want.ResourceVersion != got.ResourceVersion { // the server wrote in between
+		want, err1 = remote.List(t.Context(), metav1.ListOptions{Limit: 2})
+		got, err2 = local.List(t.Context(), metav1.ListOptions{Limit: 2})
+	}
 	if err1 != nil || err2 != nil || len(want.Items) != 2 {
 		t.Fatal(err1, err2, want)
 	}
