@@ -56,7 +56,8 @@ type transport struct {
 
 	injected chan raft.WithRPCHeader // from this node itself: see commit.go, suspect.go
 
-	raft   *raft.Raft // set before run
+	raft   *raft.Raft    // set before run
+	logs   raft.LogStore // raft's, to read
 	stores func() uint64
 	report func(error)
 
@@ -101,6 +102,7 @@ func newTransport(n *Node) *transport {
 		out:              make(chan raft.RPC),
 		injected:         make(chan raft.WithRPCHeader, 1),
 		done:             make(chan struct{}),
+		logs:             n.storage.cache,
 		stores:           n.storage.logs.stores.Load,
 		report:           n.report,
 	}
@@ -209,7 +211,10 @@ func (t *transport) answer(rpc raft.RPC) bool {
 	}
 	switch request := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
-		return t.answerHeartbeat(rpc, request)
+		if t.answerHeartbeat(rpc, request) {
+			return true
+		}
+		t.fit(request)
 	case *raft.InstallSnapshotRequest:
 		return t.answerInstall(rpc, request)
 	}
@@ -237,10 +242,10 @@ func (t *transport) answerHeartbeat(rpc raft.RPC, request *raft.AppendEntriesReq
 // answerInstall keeps raft from going back: a snapshot that arrives late, after what it
 // holds was applied, would reset the FSM to it and delete the log after it, entries
 // included that this node has acknowledged. The sender is told the truth, that this node
-// has that much.
+// has that much; fit has raft take what follows. Raft learns a newer term from that.
 func (t *transport) answerInstall(rpc raft.RPC, request *raft.InstallSnapshotRequest) bool {
 	current := t.raft.CurrentTerm()
-	if t.installing == nil && request.Term == current && request.LastLogIndex <= t.raft.AppliedIndex() {
+	if t.installing == nil && request.Term >= current && request.LastLogIndex <= t.raft.AppliedIndex() {
 		t.countInstall()
 		go func() {
 			io.Copy(io.Discard, rpc.Reader) // the sender waits until all is read

@@ -66,6 +66,39 @@ func TestLateInstallDoesNotGoBack(t *testing.T) {
 	}
 }
 
+// TestAppendAfterInstall: a follower that has a snapshot and no log takes what a leader sends whose
+// own snapshot is older, and takes twice what comes after its snapshot.
+func TestAppendAfterInstall(t *testing.T) {
+	f := newFollower(t, t.TempDir(), true)
+	f.install(t, 5, 30, 4)
+	g := newGate(t, f.raft)
+	g.trans.logs = f.storage.cache
+	for _, sent := range []struct{ previous, last uint64 }{{20, 25}, {20, 35}, {30, 35}, {25, 40}} {
+		request := appendOf(4, sent.previous+1, sent.last)
+		request.Term, request.LeaderCommitIndex = 6, sent.last
+		if !g.append(f, request) {
+			t.Errorf("entries %d to %d were refused", sent.previous+1, sent.last)
+		}
+		if f.raft.LastIndex() != max(30, sent.last) || f.raft.CommitIndex() != sent.last {
+			t.Errorf("after entries to %d the log ends at %d and is committed to %d", sent.last, f.raft.LastIndex(), f.raft.CommitIndex())
+		}
+	}
+}
+
+// TestCommitWhatWasSent: a leader that sends old entries says nothing of those after them, which
+// may be another's.
+func TestCommitWhatWasSent(t *testing.T) {
+	f := newFollower(t, t.TempDir(), true)
+	f.append(t, 2, 2, 30, 10)
+	g := newGate(t, f.raft)
+	g.trans.logs = f.storage.cache
+	request := appendOf(2, 11, 20)
+	request.Term, request.LeaderCommitIndex = 5, 40
+	if !g.append(f, request) || f.raft.CommitIndex() != 20 {
+		t.Errorf("of entries 11 to 20 the follower commits up to %d", f.raft.CommitIndex())
+	}
+}
+
 // TestHeartbeatsDuringInstall: the gate answers for the main goroutine while that installs.
 func TestHeartbeatsDuringInstall(t *testing.T) {
 	f := newFollower(t, t.TempDir(), true)
@@ -118,6 +151,14 @@ func (g *gate) send(command any) chan raft.RPCResponse {
 	responses := make(chan raft.RPCResponse, 1)
 	g.network <- raft.RPC{Command: command, RespChan: responses, Reader: bytes.NewReader(nil)}
 	return responses
+}
+
+// append sends an append through the gate to f, and says whether f took it.
+func (g *gate) append(f *follower, request *raft.AppendEntriesRequest) bool {
+	g.send(request)
+	var response raft.AppendEntriesResponse
+	err := f.leader.AppendEntries("me", "me", (<-g.trans.out).Command.(*raft.AppendEntriesRequest), &response)
+	return err == nil && response.Success
 }
 
 // TestDivergedFollowerHealsByRestart is hashicorp/raft#697: a follower whose log differs
@@ -188,13 +229,20 @@ func header() raft.RPCHeader {
 	return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("L"), Addr: []byte("L")}
 }
 
-// append has the follower store no-ops first to last of term, after entry 1 of term 1.
-func (f *follower) append(t *testing.T, term, first, last, commit uint64) {
-	t.Helper()
-	request := &raft.AppendEntriesRequest{RPCHeader: header(), Term: term, PrevLogEntry: first - 1, PrevLogTerm: 1, LeaderCommitIndex: commit}
+// appendOf is an append of no-ops of one term, and after one of that term.
+func appendOf(term, first, last uint64) *raft.AppendEntriesRequest {
+	request := &raft.AppendEntriesRequest{RPCHeader: header(), Term: term, PrevLogEntry: first - 1, PrevLogTerm: term}
 	for i := first; i <= last; i++ {
 		request.Entries = append(request.Entries, &raft.Log{Index: i, Term: term, Type: raft.LogNoop})
 	}
+	return request
+}
+
+// append has the follower store no-ops first to last of term, after entry 1 of term 1.
+func (f *follower) append(t *testing.T, term, first, last, commit uint64) {
+	t.Helper()
+	request := appendOf(term, first, last)
+	request.PrevLogTerm, request.LeaderCommitIndex = 1, commit
 	var response raft.AppendEntriesResponse
 	if err := f.leader.AppendEntries("me", "me", request, &response); err != nil || !response.Success {
 		t.Fatalf("%+v, %v", response, err)
