@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/core"
 
 	"kontiki/api/storage"
 )
@@ -72,6 +73,7 @@ func (o Options) decorate(
 		Root:           root(config.GroupResource.Group),
 		ResourcePrefix: prefix,
 		Triggers:       triggers,
+		TriggerPaths:   triggerPaths(config.GroupResource),
 		Uncached:       uncached(config.GroupResource),
 	})
 	return store, func() {}, err
@@ -89,6 +91,15 @@ func ProtobufEncoder(codecs runtime.NegotiatedSerializer, version schema.GroupVe
 // uncached names what upstream serves without a watch cache, which clients can
 // tell: see storage.Config.
 func uncached(resource schema.GroupResource) bool { return resource.Resource == "events" }
+
+// triggerPaths leads to a pod's spec.nodeName, by which kubelets watch: the field numbers of
+// k8s.io/api/core/v1.
+func triggerPaths(resource schema.GroupResource) map[string]storage.Path {
+	if resource != core.Resource("pods") {
+		return nil
+	}
+	return map[string]storage.Path{"spec.nodeName": {2, 10}}
+}
 
 // root keeps resources of the same name in different groups apart.
 func root(group string) string {

@@ -34,7 +34,7 @@ func (s *Store) GetList(ctx context.Context, key string, opts storage.ListOption
 	if err != nil {
 		return err
 	}
-	page := page{store: s, pred: opts.Predicate, limit: s.pageLimit(opts), all: opts.Predicate.Empty()}
+	page := page{matcher: s.matcherOf(opts.Predicate), limit: s.pageLimit(opts)}
 	if err := page.collect(ctx, view, prefix, from, opts.Recursive); err != nil {
 		return err
 	}
@@ -84,10 +84,8 @@ func (s *Store) pageLimit(opts storage.ListOptions) int {
 
 // page is the part of a list that one answer holds.
 type page struct {
-	store   *Store
-	pred    storage.SelectionPredicate
+	matcher
 	limit   int
-	all     bool // the selectors let everything through
 	entries []*fsm.Entry
 	lastKey string // of the last object taken
 	more    bool   // there are keys after it
@@ -116,17 +114,10 @@ func (p *page) collect(ctx context.Context, view *fsm.View, prefix, from string,
 	return failure
 }
 
-// take adds the entry's object if the selectors match. One whose attributes
-// cannot be read matches nothing, as upstream has it.
+// take adds the entry's object if the selectors let it through.
 func (p *page) take(entry *fsm.Entry) error {
-	if !p.all || !p.store.asSent(entry) {
-		decoded, err := p.store.decodedOf(entry)
-		if err != nil {
-			return storage.NewInternalError(err)
-		}
-		if matched, err := p.pred.Matches(decoded); err != nil || !matched {
-			return nil
-		}
+	if ok, err := p.lets(entry); !ok {
+		return err
 	}
 	p.entries = append(p.entries, entry)
 	p.lastKey = entry.Key

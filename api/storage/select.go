@@ -52,27 +52,40 @@ func (s *Store) namespaceOf(key string) string {
 }
 
 // valuesOf is by what watches may select the event: its key, its namespace, and what its
-// triggers were before and are now. With an object that cannot be decoded the event is for
+// triggers were before and are now. With an object whose trigger cannot be read the event is for
 // everybody, to learn of it.
 func (s *Store) valuesOf(event fsm.Event) []string {
 	values := []string{event.Key()}
 	if namespace := s.namespaceOf(event.Key()); namespace != "" {
 		values = append(values, namespace)
 	}
-	for field, valueIn := range s.Triggers {
+	for field := range s.Triggers {
 		last := ""
 		for _, entry := range []*fsm.Entry{event.Old, event.New} {
 			if entry == nil {
 				continue
 			}
-			obj, err := s.decodedOf(entry)
+			value, err := s.triggered(field, entry)
 			if err != nil {
 				return nil
 			}
-			if value := field + "=" + valueIn(obj); value != last {
+			if value = field + "=" + value; value != last {
 				values, last = append(values, value), value
 			}
 		}
 	}
 	return values
+}
+
+// triggered is what a trigger computes of an entry's object. Every node asks that of every event,
+// be there one watch that selects or thousands, so that it reads no more of the object than it must.
+func (s *Store) triggered(field string, entry *fsm.Entry) (string, error) {
+	if value, ok := s.TriggerPaths[field].In(entry.Value); ok {
+		return value, nil
+	}
+	obj, err := s.decodedOf(entry)
+	if err != nil {
+		return "", err
+	}
+	return s.Triggers[field](obj), nil
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	upstream "k8s.io/apiserver/pkg/storage"
+	"k8s.io/kubernetes/pkg/registry/core/pod"
 	"sigs.k8s.io/randfill"
 
 	"kontiki/api/registry"
@@ -44,9 +45,13 @@ func serve(t *testing.T, backend storage.Backend, resource schema.GroupVersionRe
 	if err != nil {
 		t.Fatal(err)
 	}
+	var triggers upstream.IndexerFuncs
+	if kind == "Pod" {
+		triggers = upstream.IndexerFuncs{"spec.nodeName": pod.NodeNameTriggerFunc}
+	}
 	s.store, _, err = options.Decorator(options.StorageConfig, options.ResourcePrefix, nil, s.new, func() runtime.Object {
 		return internal(t, s.kind.Group, kind+"List")
-	}, nil, nil, nil)
+	}, nil, triggers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,6 +78,9 @@ type Config struct {
 	// Triggers compute fields by which many watches select one value each, as
 	// kubelets do: see select.go.
 	Triggers storage.IndexerFuncs
+	// TriggerPaths lead to what Triggers compute, in what is stored. Where one has no path,
+	// the object is decoded.
+	TriggerPaths map[string]Path
 	// Uncached is set for what upstream serves without a watch cache. A list of
 	// it at version 0 has a limit, and "too large resource version" comes
 	// without a hint when to try again.

@@ -41,7 +41,7 @@ func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watcher{
-		store: s, key: key, recursive: opts.Recursive, pred: opts.Predicate, all: opts.Predicate.Empty(),
+		matcher: s.matcherOf(opts.Predicate), key: key, recursive: opts.Recursive,
 		cancel: cancel, results: make(chan apiwatch.Event, resultBuffer),
 	}
 	initial, err := w.open(ctx, version, opts)
@@ -56,11 +56,9 @@ func (s *Store) Watch(ctx context.Context, key string, opts storage.ListOptions)
 
 // watcher is one watch: a cursor on the feed, seen through selectors.
 type watcher struct {
-	store     *Store
+	matcher
 	key       string
 	recursive bool
-	pred      storage.SelectionPredicate
-	all       bool // the selectors let everything through
 	cursor    cursor
 	from      uint64
 	markEnd   bool // the initial events end with an annotated bookmark
@@ -228,18 +226,10 @@ func (w *watcher) match(entry *fsm.Entry) (*object, error) {
 	if entry == nil {
 		return nil, nil
 	}
-	obj := w.store.objectOf(entry)
-	if w.all && w.store.asSent(entry) {
-		return obj, nil
+	if ok, err := w.lets(entry); !ok {
+		return nil, err
 	}
-	decoded, err := obj.decode()
-	if err != nil {
-		return nil, storage.NewInternalError(err)
-	}
-	if matched, err := w.pred.Matches(decoded); err != nil || !matched {
-		return nil, nil
-	}
-	return obj, nil
+	return w.store.objectOf(entry), nil
 }
 
 func (w *watcher) sendBookmark(ctx context.Context, index uint64, endOfState bool) bool {
