@@ -17,6 +17,7 @@ import (
 
 	"kontiki/api/audit"
 	"kontiki/api/metrics"
+	"kontiki/api/routes"
 )
 
 const (
@@ -65,7 +66,7 @@ func (c chain) wrap(handler http.Handler) http.Handler {
 	handler = filters.WithRequestInfo(handler, info)
 	handler = filters.WithRequestReceivedTimestamp(handler)
 	handler = serverfilters.WithPanicRecovery(handler, info)
-	return filters.WithAuditInit(handler)
+	return routes.OnGrownStack(filters.WithAuditInit(handler))
 }
 
 // paths finds out what a path asks for. One that upstream cannot make sense of,

@@ -81,8 +81,10 @@ type sending bool
 
 func (t *target) sending(r *http.Request) sending { return sending(t.shared && sentAsIs(r)) }
 
-// begin is called before the registry, and end with what it returns.
+// begin is called before the registry, and end with what it returns. Upstream's handlers write on
+// a goroutine that they start for that.
 func (s sending) begin(ctx context.Context) (_ context.Context, end func(runtime.Object) runtime.Object) {
+	growStack()
 	if !s {
 		return ctx, func(obj runtime.Object) runtime.Object { return obj }
 	}
