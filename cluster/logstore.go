@@ -13,6 +13,10 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
+// releaseEvery is after how many writes the pages of the file that they and their readers
+// had in memory are released: some MiB.
+const releaseEvery = 256
+
 // deleteChunk bounds how many entries one transaction deletes from the front of the log:
 // writes wait for it, as bbolt has one writer at a time.
 const deleteChunk = 512
@@ -28,14 +32,21 @@ const deleteChunk = 512
 // is written any more, and the process is told to exit and look again from a fresh start.
 //
 // Monotonic: see IsMonotonic.
+//
+// Memory: bbolt reads its file through a mapping, and the kernel maps what lies around a page
+// with it, so that in time all of a log of 200 MiB counts as memory of this process. Now and
+// then these pages are released. That is the writing goroutine's, because bbolt maps the file
+// anew only in a write.
 type logStore struct {
 	*raftboltdb.BoltStore
 	deadline time.Duration
 	faults   Faults
 	report   func(error) // told of the first error, once
 
+	path     string
 	writes   chan write
 	closing  chan struct{}
+	ended    chan struct{} // closed by run
 	closed   sync.Once
 	poisoned atomic.Pointer[error]
 
@@ -60,14 +71,16 @@ var (
 	_ raft.MonotonicLogStore = (*logStore)(nil)
 )
 
-func newLogStore(bolt *raftboltdb.BoltStore, deadline time.Duration, faults Faults, report func(error)) *logStore {
+func newLogStore(bolt *raftboltdb.BoltStore, path string, deadline time.Duration, faults Faults, report func(error)) *logStore {
 	s := &logStore{
 		BoltStore: bolt,
+		path:      path,
 		deadline:  deadline,
 		faults:    faults,
 		report:    report,
 		writes:    make(chan write),
 		closing:   make(chan struct{}),
+		ended:     make(chan struct{}),
 	}
 	go s.run()
 	return s
@@ -75,16 +88,22 @@ func newLogStore(bolt *raftboltdb.BoltStore, deadline time.Duration, faults Faul
 
 // run is the goroutine that writes. It outlives close if the disk hangs.
 func (s *logStore) run() {
-	for {
+	defer close(s.ended)
+	for done := 0; ; {
 		select {
 		case w := <-s.writes:
 			w.done <- w.do()
+			if done%releaseEvery == 0 { // the first one: what the start has read
+				releaseMapped(s.path)
+			}
+			done++
 		case <-s.closing:
 			return
 		}
 	}
 }
 
+// close ends run, unless the disk hangs: ended tells.
 func (s *logStore) close() { s.closed.Do(func() { close(s.closing) }) }
 
 // IsMonotonic makes raft delete the whole log after it installed a snapshot, instead of
@@ -147,7 +166,10 @@ func (s *logStore) DeleteRange(first, last uint64) error {
 }
 
 func (s *logStore) deleteRange(first, last uint64) error {
-	return s.write(OpLogDelete, func() error { return s.BoltStore.DeleteRange(first, last) })
+	return s.write(OpLogDelete, func() error {
+		defer releaseMapped(s.path) // each page of the range has been read
+		return s.BoltStore.DeleteRange(first, last)
+	})
 }
 
 // Set implements raft.StableStore. Raft panics when it cannot store its term, and a panic

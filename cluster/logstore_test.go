@@ -73,7 +73,7 @@ func TestFlippedEntry(t *testing.T) {
 	}
 	defer bolt.Close()
 	reported := make(chan error, 1)
-	late := newLogStore(bolt, time.Second, nil, func(err error) { reported <- err })
+	late := newLogStore(bolt, filepath.Join(dir, logFile), time.Second, nil, func(err error) { reported <- err })
 	defer late.close()
 	go func() { _ = late.GetLog(1, new(raft.Log)) }()
 	if err := <-reported; !errors.Is(err, ErrCorrupt) {

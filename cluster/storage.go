@@ -55,7 +55,7 @@ func openStorage(dir string, cfg *Config, report func(error)) (*storage, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &storage{bolt: bolt, logs: newLogStore(bolt, cfg.LogDeadline, cfg.Faults, report)}
+	s := &storage{bolt: bolt, logs: newLogStore(bolt, path, cfg.LogDeadline, cfg.Faults, report)}
 	if s.snapshots, err = openSnapshots(dir, cfg); err == nil {
 		err = s.joinEnds(path)
 	}
@@ -240,10 +240,14 @@ func (s *storage) hasState() (bool, error) {
 func (s *storage) close() error {
 	s.logs.close()
 	if s.logs.poisoned.Load() != nil {
-		// A write may still hang in the kernel, and bbolt's Close waits for it. The lock on
-		// the directory goes with the process.
-		go s.bolt.Close()
+		// A write may still hang in the kernel, and bbolt's Close would wait for it. The lock
+		// on the directory goes with the process.
+		go func() {
+			<-s.logs.ended
+			_ = s.bolt.Close()
+		}()
 		return nil
 	}
+	<-s.logs.ended // it knows where the file is mapped
 	return s.bolt.Close()
 }
