@@ -33,7 +33,10 @@ func (b *bench) launch(ctx context.Context, name string, replicas int) (*servers
 	if err != nil {
 		return nil, err
 	}
-	if name == "kontiki" {
+	switch name {
+	case floorName:
+		return startFloor(ctx, dir)
+	case "kontiki":
 		binary, err := filepath.Abs(b.binary)
 		if err != nil {
 			return nil, err
@@ -48,6 +51,9 @@ func (b *bench) start(ctx context.Context) error {
 	names := []string{"kontiki"}
 	if b.peer {
 		names = append(names, "kube-apiserver")
+	}
+	if b.floor {
+		names = append(names, floorName)
 	}
 	for _, name := range names {
 		fmt.Fprintf(os.Stderr, "starting %s\n", name)
@@ -75,6 +81,9 @@ func (b *bench) prepare(ctx context.Context, t *target) error {
 	}
 	if err := t.connect(ctx, b.Workers, b.Gzip); err != nil {
 		return err
+	}
+	if t.group.Name == floorName {
+		return t.copyAnswers(ctx, b.targets[0])
 	}
 	if err := exchange(ctx, t.clients[0].Post().AbsPath("/api/v1/namespaces"), &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {

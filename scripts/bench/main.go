@@ -35,6 +35,7 @@ type options struct {
 
 	only     []string
 	peer     bool
+	floor    bool
 	output   string
 	record   string
 	show     string
@@ -53,6 +54,7 @@ func flags(o *options) *pflag.FlagSet {
 	f.IntVar(&o.Rounds, "rounds", 1, "how often to measure each phase; the tables have the medians")
 	f.StringSliceVar(&o.only, "only", nil, "measure only these phases: "+strings.Join(names(), ", "))
 	f.BoolVar(&o.peer, "peer", true, "measure kube-apiserver on etcd too")
+	f.BoolVar(&o.floor, "floor", true, "measure what Go's HTTP/2 takes to send Kontiki's answers, too")
 	f.BoolVar(&o.Gzip, "gzip", false, "accept compressed answers")
 	f.StringVarP(&o.output, "output", "o", "", "json: print the record instead of tables; markdown: tables for a document")
 	f.StringVar(&o.record, "record", "", "write the record to this file")
@@ -71,6 +73,10 @@ func flags(o *options) *pflag.FlagSet {
 }
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == floorCommand {
+		fmt.Fprintln(os.Stderr, "bench:", serveFloor(os.Stdout))
+		os.Exit(1)
+	}
 	var o options
 	_ = flags(&o).Parse(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -138,6 +144,9 @@ func (o options) measure(ctx context.Context, r *record) error {
 				continue
 			}
 			for _, t := range b.targets {
+				if t.group.Name == floorName && !p.floor {
+					continue
+				}
 				if err := b.measure(ctx, p, t); err != nil {
 					return fmt.Errorf("%s: %s: %w", t.group.Name, p.name, err)
 				}

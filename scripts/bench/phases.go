@@ -15,6 +15,7 @@ type phase struct {
 	unit  string // of the goal, and of what is compared
 	cold  bool   // wants servers that have served nothing yet
 	once  bool   // also with --rounds
+	floor bool   // the floor does it, too
 	run   func(*bench, context.Context, phase, *target) (result, error)
 }
 
@@ -27,23 +28,23 @@ const (
 // phases are in the order in which they run: a pod must be there before it is read.
 func phases() []phase {
 	return []phase{
-		{"start", "ready after start, three", 1, timeUnit, true, true, startMany},
-		{"start-one", "ready after start, one", 0.3, timeUnit, true, true, startOne},
-		{"idle", "resident idle", 150, memoryUnit, true, true, idle},
-		{"create", "create pod", 0.45, cpuUnit, false, false, create},
-		{"get", "get pod", 0.08, cpuUnit, false, false, get("")},
-		{"get-rv0", "get pod, resourceVersion=0", 0.06, cpuUnit, false, false, get("?resourceVersion=0")},
-		{"list-json", "list all pods, JSON", 25, cpuUnit, false, false, list(jsonMedia)},
-		{"list", "list all pods, protobuf", 15, cpuUnit, false, false, list(protobufMedia)},
-		{"pages", "list all pods in pages of 500", 20, cpuUnit, false, false, pages},
-		{"status", "status patch (strategic merge)", 0.60, cpuUnit, false, false, patchStatus},
-		{"lease", "lease renew (update)", 0.25, cpuUnit, false, false, renew},
-		{"apply", "server-side apply", 0.50, cpuUnit, false, false, apply},
-		{"watch", "watch ×100, delivery of an event", 0.010, cpuUnit, false, false, watchPaced},
-		{"watch-burst", "watch ×100, as fast as it goes", 0.010, cpuUnit, false, false, watchBurst},
-		{"delete", "delete", 0.50, cpuUnit, false, false, remove},
-		{"resident", "resident after the run", 250, memoryUnit, false, false, residentAfter},
-		{"kill", "next write after kill -9 of the leader", 2, timeUnit, false, true, killLeader},
+		{"start", "ready after start, three", 1, timeUnit, true, true, false, startMany},
+		{"start-one", "ready after start, one", 0.3, timeUnit, true, true, false, startOne},
+		{"idle", "resident idle", 150, memoryUnit, true, true, false, idle},
+		{"create", "create pod", 0.45, cpuUnit, false, false, false, create},
+		{"get", "get pod", 0.08, cpuUnit, false, false, true, get("")},
+		{"get-rv0", "get pod, resourceVersion=0", 0.06, cpuUnit, false, false, true, get("?resourceVersion=0")},
+		{"list-json", "list all pods, JSON", 25, cpuUnit, false, false, true, list(jsonMedia)},
+		{"list", "list all pods, protobuf", 15, cpuUnit, false, false, true, list(protobufMedia)},
+		{"pages", "list all pods in pages of 500", 20, cpuUnit, false, false, false, pages},
+		{"status", "status patch (strategic merge)", 0.60, cpuUnit, false, false, false, patchStatus},
+		{"lease", "lease renew (update)", 0.25, cpuUnit, false, false, false, renew},
+		{"apply", "server-side apply", 0.50, cpuUnit, false, false, false, apply},
+		{"watch", "watch ×100, delivery of an event", 0.010, cpuUnit, false, false, true, watchPaced},
+		{"watch-burst", "watch ×100, as fast as it goes", 0.010, cpuUnit, false, false, true, watchBurst},
+		{"delete", "delete", 0.50, cpuUnit, false, false, false, remove},
+		{"resident", "resident after the run", 250, memoryUnit, false, false, false, residentAfter},
+		{"kill", "next write after kill -9 of the leader", 2, timeUnit, false, true, false, killLeader},
 	}
 }
 

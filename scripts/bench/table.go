@@ -63,7 +63,7 @@ func (t table) markdown(w io.Writer) {
 
 // tables are one of what is measured per operation, and one of the rest.
 func (r *record) tables() []table {
-	operations := table{{"per operation", "kontiki", "p50 ms", "p99 ms", "CPU ms", "kube-apiserver", "p50 ms", "p99 ms", "CPU ms", "less CPU", "goal"}}
+	operations := table{{"per operation", "kontiki", "p50 ms", "p99 ms", "CPU ms", "kube-apiserver", "p50 ms", "p99 ms", "CPU ms", "less CPU", "goal", "floor"}}
 	others := table{{"at once", "kontiki", "kube-apiserver", "ratio", "goal"}}
 	for _, p := range phases() {
 		ours, theirs := r.median(p.name, "kontiki"), r.median(p.name, "kube-apiserver")
@@ -72,7 +72,7 @@ func (r *record) tables() []table {
 		case p.unit == cpuUnit:
 			row := append([]string{p.title}, ours.cells()...)
 			row = append(row, theirs.cells()...)
-			operations = append(operations, append(row, ratio(theirs.CPU, ours.CPU), p.met(ours.CPU)))
+			operations = append(operations, append(row, ratio(theirs.CPU, ours.CPU), p.met(ours.CPU), r.median(p.name, floorName).least()))
 		default:
 			others = append(others, []string{p.title, ours.cell(), theirs.cell(),
 				ratio(theirs.Seconds+theirs.Resident, ours.Seconds+ours.Resident), p.met(ours.Seconds + ours.Resident)})
@@ -86,6 +86,14 @@ func (r result) cells() []string {
 		return []string{"", "", "", ""}
 	}
 	return []string{fmt.Sprintf("%.0f/s", r.PerSecond), fmt.Sprintf("%.1f", r.P50), fmt.Sprintf("%.1f", r.P99), significant(r.CPU)}
+}
+
+// least is the CPU of the floor.
+func (r result) least() string {
+	if r.Operations == 0 {
+		return ""
+	}
+	return significant(r.CPU)
 }
 
 func (r result) cell() string {

@@ -18,6 +18,8 @@ func example() *record {
 		{Phase: "create", Server: "kontiki", Round: 1, Operations: 10, PerSecond: 1000, P50: 1, P99: 9, CPU: 0.4},
 		{Phase: "create", Server: "kontiki", Round: 2, Operations: 10, PerSecond: 3000, P50: 3, P99: 11, CPU: 0.6},
 		{Phase: "create", Server: "kube-apiserver", Round: 1, Operations: 10, PerSecond: 400, P50: 60, P99: 99, CPU: 2.5},
+		{Phase: "get", Server: "kontiki", Round: 1, Operations: 10, PerSecond: 9000, P50: 1, P99: 2, CPU: 0.1},
+		{Phase: "get", Server: "floor", Round: 1, Operations: 10, PerSecond: 20000, P50: 1, P99: 2, CPU: 0.05},
 		{Phase: "kill", Server: "kontiki", Round: 1, Operations: 5, Seconds: 0.5, Most: 3},
 		{Phase: "idle", Server: "kontiki", Round: 1, Operations: 3, Resident: 100, Anonymous: 60, Core: 0.8},
 		{Phase: "idle", Server: "kube-apiserver", Round: 1, Operations: 4, Resident: 400, Anonymous: 200, Core: 2},
@@ -30,7 +32,8 @@ func TestTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| create pod | 2000/s | 2.0 | 10.0 | 0.500 | 400/s | 60.0 | 99.0 | 2.50 | 5.0× | ≤ 0.45 missed |",
+		"| create pod | 2000/s | 2.0 | 10.0 | 0.500 | 400/s | 60.0 | 99.0 | 2.50 | 5.0× | ≤ 0.45 missed |  |",
+		"| get pod | 9000/s | 1.0 | 2.0 | 0.100 |  |  |  |  |  | ≤ 0.08 missed | 0.050 |",
 		"| next write after kill -9 of the leader | 0.50 s (most of 5: 3.00) |  |  | ≤ 2 met |",
 		"| resident idle | 100 MiB (anonymous 60) in 3, 0.8 % of a core each | 400 MiB (anonymous 200) in 4, 2.0 % of a core each | 4.0× | ≤ 150 met |",
 	} {

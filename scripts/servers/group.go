@@ -41,8 +41,13 @@ type Group struct {
 	leader  func(context.Context) (int, error)
 }
 
-// Leader is the index of the replica that leads.
-func (g *Group) Leader(ctx context.Context) (int, error) { return g.leader(ctx) }
+// Leader is the index of the replica that leads, -1 in a group without any.
+func (g *Group) Leader(ctx context.Context) (int, error) {
+	if g.leader == nil {
+		return -1, nil
+	}
+	return g.leader(ctx)
+}
 
 // Without is the endpoints that stay when a replica is lost.
 func (g *Group) Without(replica int) (stay []Endpoint) {
