@@ -23,11 +23,10 @@ func (t *target) servePatch(patcher rest.Patcher) func() http.HandlerFunc {
 	return func() http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			kind := patchType(r)
+			body := &seen{ReadCloser: r.Body}
 			own := &owners{agent: agentOf(r)}
-			if kind != types.ApplyYAMLPatchType {
-				own.updates = &updates{target: t, patch: kind, body: &seen{ReadCloser: r.Body}}
-				r.Body = own.updates.body
-			}
+			own.updates = &updates{target: t, patch: kind, body: body, manager: r.URL.Query().Get("fieldManager")}
+			r.Body = body
 			patcher := patching{patcher, updating{patcher, kind, own, t.sending(r)}}
 			if kind == types.ApplyYAMLPatchType {
 				t.serveApply(patcher, w, r)

@@ -16,38 +16,50 @@ import (
 
 // updates is an update on its way through upstream's handler, which has a field manager of its
 // own. That does nothing to objects without managedFields, so it is given such ones: what is to
-// be updated, and in a PUT what the body is decoded into.
+// be updated, and in a PUT what the body is decoded into. For a server-side apply it has to do its
+// work, and is given what that is about.
 type updates struct {
 	*target
 	patch   types.PatchType // "" is a PUT
 	body    *seen           // of a patch
+	manager string          // of an apply
 	fresh   runtime.Object  // of a PUT
 	taken   bool            // from fresh
 	brought []metav1.ManagedFieldsEntry
-	old     runtime.Object // from begin to end, if it is left to Owners
+	old     runtime.Object // from begin to end, if it was not shown as it is
+	hidden  []string       // its fields that were not shown at all
 }
 
 // begin returns what to show upstream's handler of an object that is to be updated.
 func (u *updates) begin(old runtime.Object) runtime.Object {
-	u.old = nil
+	u.old, u.hidden = nil, nil
 	accessor, err := meta.Accessor(old)
-	if err != nil || accessor.GetUID() == "" || len(accessor.GetManagedFields()) == 0 || !u.take() {
+	if err != nil || accessor.GetUID() == "" || len(accessor.GetManagedFields()) == 0 {
 		return old
 	}
-	bare := reflect.New(reflect.TypeOf(old).Elem())
-	bare.Elem().Set(reflect.ValueOf(old).Elem())
+	whole := reflect.ValueOf(old).Elem()
+	u.hidden = u.unnamed(whole, accessor.GetManagedFields())
+	if u.applies() && len(u.hidden) == 0 || !u.applies() && !u.take() {
+		return old
+	}
+	bare := reflect.New(whole.Type())
+	bare.Elem().Set(whole)
+	for _, field := range u.hidden {
+		bare.Elem().FieldByName(field).SetZero()
+	}
 	shown := bare.Interface().(runtime.Object)
-	accessor, err = meta.Accessor(shown)
-	if err != nil {
+	if accessor, err = meta.Accessor(shown); err != nil {
 		return old
 	}
-	accessor.SetManagedFields(nil)
-	u.old = old
-	if u.onlyStatus() {
-		bare.Elem().FieldByName("Spec").SetZero()
+	if !u.applies() {
+		accessor.SetManagedFields(nil)
 	}
+	u.old = old
 	return shown
 }
+
+// applies says whether the update is a server-side apply.
+func (u *updates) applies() bool { return u.patch == types.ApplyYAMLPatchType }
 
 // take says whether Owners can do it, and has what a PUT brings.
 func (u *updates) take() bool {
@@ -83,21 +95,21 @@ func (u *updates) undo() bool {
 	return true
 }
 
-// onlyStatus says whether an object's spec need not be shown: a strategic merge patch of its status
-// takes the whole object apart and puts it together again. What it did to the spec would be undone
-// by the registry; it does nothing to it if it does not name it.
-func (u *updates) onlyStatus() bool {
-	return u.subresource == "status" && u.patch == types.StrategicMergePatchType && !u.body.has(`"spec"`) &&
-		reflect.ValueOf(u.old).Elem().FieldByName("Spec").IsValid()
-}
-
 // end has obj, which upstream's handler made of what it was shown, be as if it had seen all.
 func (u *updates) end(obj runtime.Object, manager string) error {
-	if u.onlyStatus() {
-		reflect.ValueOf(obj).Elem().FieldByName("Spec").Set(reflect.ValueOf(u.old).Elem().FieldByName("Spec"))
+	kept := u.old
+	if u.applies() {
+		kept = u.old.DeepCopyObject() // the registry may write to what is new, and compares it with the old
+	}
+	made, whole := reflect.ValueOf(obj).Elem(), reflect.ValueOf(kept).Elem()
+	for _, field := range u.hidden {
+		made.FieldByName(field).Set(whole.FieldByName(field))
 	}
 	old := u.old
 	u.old = nil
+	if u.applies() {
+		return nil
+	}
 	return u.owners.Update(old, obj, u.brought, manager)
 }
 
@@ -117,6 +129,12 @@ func (s *seen) Read(p []byte) (int, error) {
 // has says whether a word is in the body, or may be: JSON can hide it.
 func (s *seen) has(word string) bool {
 	return bytes.Contains(s.read, []byte(word)) || bytes.Contains(s.read, []byte(`\u`))
+}
+
+// silent says whether a word is certainly not in the body: without one of these characters neither
+// JSON nor YAML can hide it, by an escape, a tag or a wider encoding.
+func (s *seen) silent(word string) bool {
+	return !bytes.Contains(s.read, []byte(word)) && !bytes.ContainsAny(s.read, "\\!\x00")
 }
 
 // serveUpdate serves PUT.

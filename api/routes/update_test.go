@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apiserver/pkg/endpoints/handlers"
 	"k8s.io/kubernetes/pkg/apis/core"
 
 	"kontiki/api/fields"
@@ -25,7 +26,10 @@ func podTarget(t *testing.T, subresource string) *target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &target{subresource: subresource, owners: fields.NewOwners(kind, subresource, scheme, known, manager)}
+	return &target{
+		subresource: subresource, owners: fields.NewOwners(kind, subresource, scheme, known, manager),
+		scope: &handlers.RequestScope{Kind: kind, FieldManager: manager},
+	}
 }
 
 func ownedPod() *core.Pod {
