@@ -24,11 +24,11 @@ func (t *target) servePatch(patcher rest.Patcher) func() http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			kind := patchType(r)
 			body := &seen{ReadCloser: r.Body}
-			own := &owners{agent: agentOf(r)}
-			own.updates = &updates{target: t, patch: kind, body: body, manager: r.URL.Query().Get("fieldManager")}
+			own := &owners{updates: &updates{target: t, patch: kind, body: body}, agent: agentOf(r)}
 			r.Body = body
 			patcher := patching{patcher, updating{patcher, kind, own, t.sending(r)}}
 			if kind == types.ApplyYAMLPatchType {
+				own.updates.manager = r.URL.Query().Get("fieldManager")
 				t.serveApply(patcher, w, r)
 				return
 			}

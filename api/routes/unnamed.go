@@ -17,7 +17,7 @@ var parts = []struct{ field, word string }{{"Spec", "spec"}, {"Status", "status"
 // need not be taken apart and put together again.
 func (u *updates) unnamed(whole reflect.Value, entries []metav1.ManagedFieldsEntry) (fields []string) {
 	for _, part := range parts {
-		if whole.FieldByName(part.field).IsValid() && (u.leaves(part.word) || u.neverApplied(part.word, entries)) {
+		if (u.leaves(part.word) || u.neverApplied(part.word, entries)) && whole.FieldByName(part.field).IsValid() {
 			fields = append(fields, part.field)
 		}
 	}

@@ -84,7 +84,7 @@ func TestSameApplies(t *testing.T) {
 		for i := range 400 {
 			c.what = fmt.Sprintf("seed %d, apply %d", seed, i)
 			c.one()
-			time.Sleep(time.Duration(c.random.IntN(2)) * time.Second)
+			time.Sleep(time.Duration(c.random.IntN(2)) * time.Second) // of the bubble's clock: owners are ordered by time
 		}
 		if c.hid < 100 || c.refused < 10 {
 			t.Errorf("seed %d: %d parts were not shown and %d applies refused: too little was tried", seed, c.hid, c.refused)

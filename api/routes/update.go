@@ -39,7 +39,7 @@ func (u *updates) begin(old runtime.Object) runtime.Object {
 	}
 	whole := reflect.ValueOf(old).Elem()
 	u.hidden = u.unnamed(whole, accessor.GetManagedFields())
-	if u.applies() && len(u.hidden) == 0 || !u.applies() && !u.take() {
+	if !u.take() {
 		return old
 	}
 	bare := reflect.New(whole.Type())
@@ -61,9 +61,12 @@ func (u *updates) begin(old runtime.Object) runtime.Object {
 // applies says whether the update is a server-side apply.
 func (u *updates) applies() bool { return u.patch == types.ApplyYAMLPatchType }
 
-// take says whether Owners can do it, and has what a PUT brings.
+// take says whether upstream's handler need not see all: of an apply, that some fields are hidden, else
+// that Owners can do its work. Then it has what a PUT brings.
 func (u *updates) take() bool {
 	switch {
+	case u.applies():
+		return len(u.hidden) > 0
 	case !u.owners.Remembers():
 		return false
 	case u.patch == types.MergePatchType || u.patch == types.StrategicMergePatchType:
@@ -134,7 +137,7 @@ func (s *seen) has(word string) bool {
 // silent says whether a word is certainly not in the body: without one of these characters neither
 // JSON nor YAML can hide it, by an escape, a tag or a wider encoding.
 func (s *seen) silent(word string) bool {
-	return !bytes.Contains(s.read, []byte(word)) && !bytes.ContainsAny(s.read, "\\!\x00")
+	return !s.has(word) && !bytes.ContainsAny(s.read, "\\!\x00")
 }
 
 // serveUpdate serves PUT.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -133,21 +132,19 @@ func startFloor(ctx context.Context, dir string) (*servers.Group, error) {
 	if _, err := g.Start(dir, floorName, self, floorCommand); err != nil {
 		return g, err
 	}
-	for begin := time.Now(); await(ctx, time.Now().Add(10*time.Millisecond)); {
+	ctx, cancel := context.WithTimeout(ctx, floorStart)
+	defer cancel()
+	g.Endpoints = make([]servers.Endpoint, 1)
+	return g, servers.Until(ctx, func(context.Context) error {
 		text, err := os.ReadFile(filepath.Join(dir, floorName+".log"))
-		var e servers.Endpoint
-		if err == nil && strings.HasSuffix(string(text), "\n") {
-			err = json.Unmarshal(text, &e)
+		if err == nil {
+			err = json.Unmarshal(text, &g.Endpoints[0])
 		}
-		if err != nil || e.URL == "" && time.Since(begin) > floorStart {
-			return g, errors.Join(fmt.Errorf("it says %q, not where it listens", text), err)
+		if err != nil {
+			return fmt.Errorf("it says %q, not where it listens: %w", text, err)
 		}
-		if e.URL != "" {
-			g.Endpoints = []servers.Endpoint{e}
-			return g, nil
-		}
-	}
-	return g, context.Cause(ctx)
+		return nil
+	})
 }
 
 // copyAnswers gives a floor what another server answers.

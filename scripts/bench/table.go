@@ -72,7 +72,8 @@ func (r *record) tables() []table {
 		case p.unit == cpuUnit:
 			row := append([]string{p.title}, ours.cells()...)
 			row = append(row, theirs.cells()...)
-			operations = append(operations, append(row, ratio(theirs.CPU, ours.CPU), p.met(ours.CPU), r.median(p.name, floorName).least()))
+			row = append(row, ratio(theirs.CPU, ours.CPU), p.met(ours.CPU))
+			operations = append(operations, append(row, r.median(p.name, floorName).cells()[cpuCell]))
 		default:
 			others = append(others, []string{p.title, ours.cell(), theirs.cell(),
 				ratio(theirs.Seconds+theirs.Resident, ours.Seconds+ours.Resident), p.met(ours.Seconds + ours.Resident)})
@@ -81,19 +82,14 @@ func (r *record) tables() []table {
 	return slices.DeleteFunc([]table{operations, others, r.growth(), r.Crowd.table()}, func(t table) bool { return len(t) <= 1 })
 }
 
+// cpuCell is which of the cells of a result is its CPU.
+const cpuCell = 3
+
 func (r result) cells() []string {
 	if r.Operations == 0 {
 		return []string{"", "", "", ""}
 	}
 	return []string{fmt.Sprintf("%.0f/s", r.PerSecond), fmt.Sprintf("%.1f", r.P50), fmt.Sprintf("%.1f", r.P99), significant(r.CPU)}
-}
-
-// least is the CPU of the floor.
-func (r result) least() string {
-	if r.Operations == 0 {
-		return ""
-	}
-	return significant(r.CPU)
 }
 
 func (r result) cell() string {

@@ -104,7 +104,7 @@ func (g *Group) AwaitReady(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = until(ctx, func(ctx context.Context) error {
+		err = Until(ctx, func(ctx context.Context) error {
 			_, err := e.Get(ctx, client, "/readyz")
 			return err
 		})
@@ -116,8 +116,8 @@ func (g *Group) AwaitReady(ctx context.Context) error {
 	return nil
 }
 
-// until tries again and again until there is no error, or time is up.
-func until(ctx context.Context, try func(context.Context) error) error {
+// Until tries again and again until there is no error, or ctx is done, or startTimeout is over.
+func Until(ctx context.Context, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {

@@ -107,7 +107,7 @@ func (k *Kontiki) dataDir(i int) string { return filepath.Join(k.Dir, fmt.Sprint
 // await waits for the kubeconfig that a node makes, which has the CA, and until all are ready.
 func (k *Kontiki) await(ctx context.Context, g *Group) error {
 	var ca []byte
-	if err := until(ctx, func(context.Context) error {
+	if err := Until(ctx, func(context.Context) error {
 		config, err := clientcmd.LoadFromFile(filepath.Join(k.dataDir(0), "admin.kubeconfig"))
 		if err != nil {
 			return err

@@ -57,7 +57,7 @@ func (p Peer) Start(ctx context.Context) (*Group, error) {
 // await waits for the certificate that kube-apiserver makes, and until it is ready.
 func (p Peer) await(ctx context.Context, g *Group, port int, begin time.Time) error {
 	e := Endpoint{Name: "kube-apiserver", URL: fmt.Sprintf("https://127.0.0.1:%d", port), Token: p.Token}
-	err := until(ctx, func(context.Context) (err error) {
+	err := Until(ctx, func(context.Context) (err error) {
 		e.CA, err = os.ReadFile(p.CAFile())
 		if err == nil {
 			_, err = e.Client()
