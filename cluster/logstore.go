@@ -11,6 +11,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"kontiki/cluster/pages"
 )
 
 // releaseEvery is after how many writes the pages of the file that they and their readers
@@ -94,7 +96,7 @@ func (s *logStore) run() {
 		case w := <-s.writes:
 			w.done <- w.do()
 			if done%releaseEvery == 0 { // the first one: what the start has read
-				releaseMapped(s.path)
+				pages.ReleaseFile(s.path)
 			}
 			done++
 		case <-s.closing:
@@ -167,7 +169,7 @@ func (s *logStore) DeleteRange(first, last uint64) error {
 
 func (s *logStore) deleteRange(first, last uint64) error {
 	return s.write(OpLogDelete, func() error {
-		defer releaseMapped(s.path) // each page of the range has been read
+		defer pages.ReleaseFile(s.path) // each page of the range has been read
 		return s.BoltStore.DeleteRange(first, last)
 	})
 }

@@ -1,4 +1,4 @@
-package cluster
+package pages
 
 import (
 	"os"
@@ -10,23 +10,83 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseMapped takes the pages of a file that is mapped here out of this process' memory.
-// They are the kernel's cache of the file, and stay that for as long as it likes; who reads
-// one again finds it there. The caller makes sure that the file stays mapped meanwhile: what
-// else came to stand in its place would be lost.
-//
-// What does not work leaves the pages where they are, which is no error.
-func releaseMapped(path string) {
-	maps, err := os.ReadFile("/proc/self/maps")
+const (
+	maps  = "/proc/self/maps"  // what is mapped
+	smaps = "/proc/self/smaps" // and how much of that is in memory, which takes longer
+)
+
+// ReleaseFile releases those of a file that is mapped shared and to be read only, as bbolt does it.
+// The caller makes sure that the file stays mapped meanwhile: what else came to stand in its place
+// would be lost.
+func ReleaseFile(path string) {
+	path, inode := inodeOf(path)
+	release(maps, func(m mapping) bool {
+		return m.perms == "r--s" && m.path == path && m.inode == inode
+	})
+}
+
+// ReleaseProgram releases those of the program itself. A part that is not as it is in the file, as
+// after a relocation or with a debugger's breakpoint, stays: released, it would be as in the file.
+func ReleaseProgram() {
+	path, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return
 	}
-	path, inode := inodeOf(path)
-	for line := range strings.Lines(string(maps)) {
-		if from, to, ok := mappedAt(line, path, inode); ok {
-			_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED)
+	release(smaps, func(m mapping) bool {
+		return (m.perms == "r-xp" || m.perms == "r--p") && m.path == path && m.unwritten
+	})
+}
+
+// release releases what is chosen of a list in /proc.
+func release(list string, choose func(mapping) bool) {
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return
+	}
+	for _, m := range mappings(string(text)) {
+		if choose(m) {
+			_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.from, m.to-m.from, unix.MADV_DONTNEED)
 		}
 	}
+}
+
+// mapping is where a part of a file is mapped.
+type mapping struct {
+	from, to           uintptr
+	perms, inode, path string
+	unwritten          bool // no page is this process' own; known from smaps only
+}
+
+// mappings reads /proc/PID/maps, or smaps, where lines with more follow each of maps.
+func mappings(text string) (found []mapping) {
+	for line := range strings.Lines(text) {
+		if m, ok := parseMapping(line); ok {
+			found = append(found, m)
+		} else if own, ok := strings.CutPrefix(line, "Anonymous:"); ok && len(found) > 0 {
+			found[len(found)-1].unwritten = strings.TrimSpace(own) == "0 kB"
+		}
+	}
+	return found
+}
+
+// parseMapping reads a line of /proc/PID/maps; one without a file has no path.
+func parseMapping(line string) (m mapping, ok bool) {
+	const addresses, perms, inode, least = 0, 1, 4, 5
+	f := strings.Fields(line)
+	if len(f) < least {
+		return m, false
+	}
+	low, high, _ := strings.Cut(f[addresses], "-")
+	from, err1 := strconv.ParseUint(low, 16, strconv.IntSize)
+	to, err2 := strconv.ParseUint(high, 16, strconv.IntSize)
+	if err1 != nil || err2 != nil || from >= to {
+		return m, false
+	}
+	m = mapping{from: uintptr(from), to: uintptr(to), perms: f[perms], inode: f[inode]}
+	if name := strings.IndexByte(line, '/'); name >= 0 {
+		m.path = strings.TrimSuffix(line[name:], "\n")
+	}
+	return m, true
 }
 
 // inodeOf returns a file as the kernel names it.
@@ -43,19 +103,4 @@ func inodeOf(path string) (resolved, inode string) {
 		return "", ""
 	}
 	return resolved, strconv.FormatUint(stat.Ino, 10)
-}
-
-// mappedAt reads a line of /proc/PID/maps: where this file is mapped, shared and to be read
-// only as bbolt does it.
-func mappedAt(line, path, inode string) (from, to uintptr, ok bool) {
-	const start, perms, ino, fields = 0, 1, 4, 6
-	f := strings.Fields(line)
-	name := strings.IndexByte(line, '/')
-	if len(f) < fields || name < 0 || f[perms] != "r--s" || f[ino] != inode || strings.TrimSuffix(line[name:], "\n") != path {
-		return 0, 0, false
-	}
-	low, high, _ := strings.Cut(f[start], "-")
-	a, err1 := strconv.ParseUint(low, 16, strconv.IntSize)
-	b, err2 := strconv.ParseUint(high, 16, strconv.IntSize)
-	return uintptr(a), uintptr(b), err1 == nil && err2 == nil && a < b
 }

@@ -1,6 +1,9 @@
 //go:build !linux
 
-package cluster
+package pages
 
-// releaseMapped does nothing here: where a file is mapped is not known.
-func releaseMapped(string) {}
+// ReleaseFile does nothing here: where a file is mapped is not known.
+func ReleaseFile(string) {}
+
+// ReleaseProgram does nothing here, for the same reason.
+func ReleaseProgram() {}

@@ -20,6 +20,7 @@ import (
 	"kontiki/api/registry"
 	"kontiki/api/storage"
 	"kontiki/cluster"
+	"kontiki/cluster/pages"
 	"kontiki/cluster/pki"
 	"kontiki/fsm"
 	"kontiki/watch"
@@ -28,6 +29,9 @@ import (
 // stopTimeout bounds a graceful stop: requests in progress may finish and the
 // leadership may move.
 const stopTimeout = 10 * time.Second
+
+// started is after which nothing runs any more that only a start runs.
+const started = 10 * time.Second
 
 func newServerCommand() *cobra.Command {
 	cfg := DefaultConfig()
@@ -71,6 +75,7 @@ func Run(ctx context.Context, cfg Config, log hclog.Logger) error {
 		return err
 	}
 	notifySystemd(daemon.SdNotifyReady, log)
+	defer time.AfterFunc(started, pages.ReleaseProgram).Stop()
 	var failure error
 	select {
 	case <-ctx.Done():

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestStartLeavesMemory: the pages of the program that only its start needs do not stay in its
+// memory, and it serves on.
+func TestStartLeavesMemory(t *testing.T) {
+	t.Parallel()
+	p := launchSingle(t, filepath.Join(t.TempDir(), "data"))
+	begin := p.residentFiles()
+	until(t, func() error {
+		if now := p.residentFiles(); now > begin/2 {
+			return fmt.Errorf("%d KiB of files are in memory, %d when it was ready", now, begin)
+		}
+		return nil
+	})
+	p.waitAnswer("/readyz")
+}
+
+// residentFiles is how many KiB of mapped files, the program's above all, are in the process' memory.
+func (p *process) residentFiles() (kib int) {
+	p.t.Helper()
+	pages, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var size, resident, shared int // pages; files are what is shared
+	if _, err := fmt.Sscan(string(pages), &size, &resident, &shared); err != nil {
+		p.t.Fatalf("%v in %s", err, pages)
+	}
+	return shared * os.Getpagesize() >> 10
+}
