@@ -7,9 +7,11 @@ import (
 	"reflect"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,7 +79,11 @@ func changed(obj runtime.Object, fill *randfill.Filler, random *rand.Rand) runti
 // TestSameManagedFields: what a client owns does not depend on how objects are looked at.
 func TestSameManagedFields(t *testing.T) {
 	seed := rand.Int64()
-	for _, kind := range plainKinds {
+	others := []schema.GroupVersionKind{
+		corev1.SchemeGroupVersion.WithKind("ConfigMap"), appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"),
+	}
+	for _, kind := range append(others, plainKinds...) {
 		theirs, ours := managers(t, kind)
 		for i := range int64(60) {
 			fill, random := randomly(seed+i), rand.New(rand.NewPCG(uint64(seed), uint64(i)))

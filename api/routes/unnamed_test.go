@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kubernetes/pkg/apis/core"
 
 	"kontiki/api/registry"
@@ -75,12 +76,13 @@ func randomApply(random *rand.Rand) map[string]any {
 }
 
 // TestSameApplies: whatever managers apply one after the other, to see only what is named comes to the
-// same as to see all, with the same owners, the same conflicts and the same words.
+// same as to see all with upstream's types, with the same owners, the same conflicts and the same words.
 func TestSameApplies(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	synctest.Test(t, func(t *testing.T) { // owners have times
 		target := podTarget(t, "")
-		c := &applies{T: t, random: rand.New(rand.NewPCG(seed, 0)), target: target, pod: createdPod(t, target)}
+		c := &applies{T: t, random: rand.New(rand.NewPCG(seed, 0)), target: target, pod: createdPod(t, target),
+			upstream: podManager(t, registry.TypeConverter(), "")}
 		for i := range 400 {
 			c.what = fmt.Sprintf("seed %d, apply %d", seed, i)
 			c.one()
@@ -97,6 +99,7 @@ type applies struct {
 	*testing.T
 	random       *rand.Rand
 	target       *target
+	upstream     *managedfields.FieldManager
 	pod          runtime.Object
 	what         string
 	hid, refused int
@@ -109,15 +112,15 @@ func (c *applies) one() {
 		c.Fatal(err)
 	}
 	c.what += fmt.Sprintf(" of %s as %s", text, manager)
-	apply := func(to runtime.Object) (runtime.Object, error) {
-		return c.target.scope.FieldManager.Apply(to, (&unstructured.Unstructured{Object: body}).DeepCopy(), manager, force)
+	apply := func(by *managedfields.FieldManager, to runtime.Object) (runtime.Object, error) {
+		return by.Apply(to, (&unstructured.Unstructured{Object: body}).DeepCopy(), manager, force)
 	}
-	want, wantErr := apply(c.pod.DeepCopyObject())
+	want, wantErr := apply(c.upstream, c.pod.DeepCopyObject())
 
 	u := patchWith(c.T, c.target, types.ApplyYAMLPatchType, string(text))
 	u.manager = manager
 	before := c.pod.DeepCopyObject()
-	got, gotErr := apply(u.begin(c.pod))
+	got, gotErr := apply(c.target.scope.FieldManager, u.begin(c.pod))
 	c.hid += len(u.hidden)
 	if gotErr == nil && u.old != nil {
 		gotErr = u.end(got, manager)

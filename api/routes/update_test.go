@@ -22,14 +22,21 @@ func podTarget(t *testing.T, subresource string) *target {
 	t.Helper()
 	kind, scheme := corev1.SchemeGroupVersion.WithKind("Pod"), registry.Scheme()
 	known := fields.NewTypes(registry.TypeConverter(), "", kind, scheme)
-	manager, err := managedfields.NewDefaultFieldManager(known, runtime.UnsafeObjectConvertor(scheme), scheme, scheme, kind, core.SchemeGroupVersion, subresource, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	manager := podManager(t, known, subresource)
 	return &target{
 		subresource: subresource, owners: fields.NewOwners(kind, subresource, scheme, known, manager),
 		scope: &handlers.RequestScope{Kind: kind, FieldManager: manager},
 	}
+}
+
+func podManager(t *testing.T, known managedfields.TypeConverter, subresource string) *managedfields.FieldManager {
+	t.Helper()
+	kind, scheme := corev1.SchemeGroupVersion.WithKind("Pod"), registry.Scheme()
+	manager, err := managedfields.NewDefaultFieldManager(known, runtime.UnsafeObjectConvertor(scheme), scheme, scheme, kind, core.SchemeGroupVersion, subresource, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return manager
 }
 
 func ownedPod() *core.Pod {
