@@ -76,6 +76,7 @@ func Run(ctx context.Context, cfg Config, log hclog.Logger) error {
 	}
 	notifySystemd(daemon.SdNotifyReady, log)
 	defer time.AfterFunc(started, pages.ReleaseProgram).Stop()
+	defer keepHeapRoom()()
 	var failure error
 	select {
 	case <-ctx.Done():
