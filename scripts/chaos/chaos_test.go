@@ -35,7 +35,7 @@ func TestShortChaos(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testBound)
 	defer cancel()
 	var said bytes.Buffer
-	err := command(ctx, []string{"--binary", binary, "--faults", testFaults}, &said)
+	err := command(ctx, []string{"--binary", binary, "--faults", testFaults, "--dir", filepath.Join(t.TempDir(), "new")}, &said)
 	t.Log(said.String())
 	if err != nil {
 		t.Error(err)

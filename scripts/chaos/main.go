@@ -82,6 +82,11 @@ func chaos(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.dir != "" {
+		if err := os.MkdirAll(o.dir, 0o755); err != nil {
+			return fmt.Errorf("--dir: %w", err)
+		}
+	}
 	began, failed := time.Now(), 0
 	fmt.Fprintf(out, "chaos: seed %d, %d nodes\n", o.seed, o.nodes)
 	rounds := 0
