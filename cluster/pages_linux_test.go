@@ -13,9 +13,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestReleaseMapped: what is read of a log does not stay in this process' memory for good, in
+// TestReleaseLog: what is read of a log does not stay in this process' memory for good, in
 // whatever directory it lies, and can be read again.
-func TestReleaseMapped(t *testing.T) {
+func TestReleaseLog(t *testing.T) {
 	const most = 1 << 20
 	real := filepath.Join(t.TempDir(), "a dir, with /slashes")
 	if err := os.MkdirAll(real, 0o700); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	goruntime "runtime"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,8 +62,9 @@ func shapeOf(kind schema.GroupVersionKind, scheme *runtime.Scheme, types managed
 // What was decoded into a Go type fits the schema, which was made from that type.
 // To compare them once more, field by field, is a third of what managedFields cost.
 //
-// The value has no managedFields: these say who owns the rest, nobody owns them, and who asks for
-// a value has read them before. To take them apart, merge and compare them is a fifth of a server-side apply.
+// The value has no managedFields: these say who owns the rest, and who asks for a value has read them
+// before. To take them apart, merge and compare them is a fifth of a server-side apply. Nobody owns them
+// but who says so himself, and then they are there: it decides what becomes of his claim.
 func (g Types) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (value *typed.TypedValue, err error) {
 	kind := obj.GetObjectKind().GroupVersionKind()
 	if kind.Group != g.group {
@@ -91,7 +93,13 @@ func (g Types) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions
 // unowned is an object of a Go type without its managedFields.
 func unowned(obj runtime.Object) runtime.Object {
 	accessor, ok := obj.(metav1.ObjectMetaAccessor)
-	if !ok || len(accessor.GetObjectMeta().GetManagedFields()) == 0 {
+	if !ok {
+		return obj
+	}
+	entries := accessor.GetObjectMeta().GetManagedFields()
+	if len(entries) == 0 || slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.FieldsV1 != nil && mayName(e.FieldsV1.GetRawString(), "managedFields")
+	}) {
 		return obj
 	}
 	whole := reflect.ValueOf(obj).Elem()
@@ -99,6 +107,11 @@ func unowned(obj runtime.Object) runtime.Object {
 	bare.Elem().Set(whole)
 	bare.Interface().(metav1.ObjectMetaAccessor).GetObjectMeta().SetManagedFields(nil)
 	return bare.Interface().(runtime.Object)
+}
+
+// mayName says whether a name may be in JSON, which can hide it.
+func mayName(text, name string) bool {
+	return strings.Contains(text, name) || strings.Contains(text, `\u`)
 }
 
 // TypedToObject implements managedfields.TypeConverter. Who looks whether a value is of a

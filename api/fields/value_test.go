@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -128,6 +129,30 @@ func story(manager *managedfields.FieldManager, empty, first, second runtime.Obj
 	m.SetManagedFields(nil) // they have times
 	content, _ := json.Marshal(applied)
 	return text + string(content)
+}
+
+// TestClaimed: who says that he owns managedFields does not for long, as with upstream's types.
+func TestClaimed(t *testing.T) {
+	for _, name := range []string{"managedFields", `managed\u0046ields`} {
+		claim := metav1.ManagedFieldsEntry{
+			Manager: "claimer", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:` + name + `":{}, "f:labels":{"f:mine":{}}}}`),
+		}
+		theirs, ours := managers(t, plainKinds[0])
+		tell := func(manager *managedfields.FieldManager) string {
+			pod := &corev1.Pod{}
+			pod.SetGroupVersionKind(plainKinds[0])
+			pod.Labels = map[string]string{"mine": "1"}
+			live := manager.UpdateNoErrors(&corev1.Pod{}, pod, "creator").(*corev1.Pod)
+			live.ManagedFields = append(live.ManagedFields, claim)
+			next := live.DeepCopy()
+			next.Labels["new"] = "1"
+			return owned(manager.UpdateNoErrors(live, next, "updater"))
+		}
+		if got, want := tell(ours), tell(theirs); got != want || strings.Contains(want, "managed") {
+			t.Errorf("%s is owned by\n%s\nwith upstream's types by\n%s", name, got, want)
+		}
+	}
 }
 
 func owned(obj runtime.Object) string {

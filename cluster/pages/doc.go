@@ -6,5 +6,8 @@
 // pages of a program are most of what an idle node has: the start alone reads 60 MiB of them, much
 // of that because each fault brings its neighbors.
 //
+// The other side: where memory is short and the disk of the program hangs, a thread may wait for a page
+// that it would still have had.
+//
 // What does not work leaves pages where they are, which is no error.
 package pages

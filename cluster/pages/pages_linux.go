@@ -3,6 +3,7 @@ package pages
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,7 +16,7 @@ const (
 	smaps = "/proc/self/smaps" // and how much of that is in memory, which takes longer
 )
 
-// ReleaseFile releases those of a file that is mapped shared and to be read only, as bbolt does it.
+// ReleaseFile releases the pages of a file that is mapped shared and to be read only, as bbolt does it.
 // The caller makes sure that the file stays mapped meanwhile: what else came to stand in its place
 // would be lost.
 func ReleaseFile(path string) {
@@ -25,15 +26,16 @@ func ReleaseFile(path string) {
 	})
 }
 
-// ReleaseProgram releases those of the program itself. A part that is not as it is in the file, as
+// ReleaseProgram releases the pages of the program itself. A part that is not as it is in the file, as
 // after a relocation or with a debugger's breakpoint, stays: released, it would be as in the file.
+// A breakpoint that is set at this very moment may be lost.
 func ReleaseProgram() {
 	path, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return
 	}
 	release(smaps, func(m mapping) bool {
-		return (m.perms == "r-xp" || m.perms == "r--p") && m.path == path && m.unwritten
+		return (m.perms == "r-xp" || m.perms == "r--p") && m.path == path && m.unwritten()
 	})
 }
 
@@ -54,16 +56,22 @@ func release(list string, choose func(mapping) bool) {
 type mapping struct {
 	from, to           uintptr
 	perms, inode, path string
-	unwritten          bool // no page is this process' own; known from smaps only
+	none               int // of the lines of smaps in ownPages that say 0
 }
+
+// ownPages are the lines of smaps that count pages which are not as they are in the file.
+var ownPages = []string{"Anonymous:", "Swap:"}
+
+// unwritten says that there are none, if it was read from smaps.
+func (m mapping) unwritten() bool { return m.none == len(ownPages) }
 
 // mappings reads /proc/PID/maps, or smaps, where lines with more follow each of maps.
 func mappings(text string) (found []mapping) {
 	for line := range strings.Lines(text) {
 		if m, ok := parseMapping(line); ok {
 			found = append(found, m)
-		} else if own, ok := strings.CutPrefix(line, "Anonymous:"); ok && len(found) > 0 {
-			found[len(found)-1].unwritten = strings.TrimSpace(own) == "0 kB"
+		} else if f := strings.Fields(line); len(found) > 0 && len(f) > 1 && slices.Contains(ownPages, f[0]) && f[1] == "0" {
+			found[len(found)-1].none++
 		}
 	}
 	return found

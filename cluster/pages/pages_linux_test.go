@@ -55,7 +55,11 @@ func residentFiles(t *testing.T) (bytes int) {
 // TestUnwritten: a part of a file that has been written to in memory only is known, as releasing it
 // would undo that.
 func TestUnwritten(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a file")
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "a file")
 	page := os.Getpagesize()
 	if err := os.WriteFile(path, make([]byte, 2*page), 0o600); err != nil {
 		t.Fatal(err)
@@ -80,8 +84,8 @@ func TestUnwritten(t *testing.T) {
 		release(smaps, func(m mapping) bool {
 			if m.path == path {
 				found = true
-				if m.unwritten != want {
-					t.Errorf("unwritten is %v, want %v", m.unwritten, want)
+				if m.unwritten() != want {
+					t.Errorf("unwritten is %v, want %v", m.unwritten(), want)
 				}
 			}
 			return false
@@ -90,8 +94,29 @@ func TestUnwritten(t *testing.T) {
 			t.Errorf("%s is not found", path)
 		}
 	}
-	_ = memory[0]
+	if memory[0] != 0 {
+		t.Fatal("the file is not empty")
+	}
 	unwritten(true)
 	memory[page] = 1
 	unwritten(false)
+}
+
+// TestMappings: what has own pages that are swapped out has been written to, and of maps it is not known.
+func TestMappings(t *testing.T) {
+	const header = "00400000-02d74000 r-xp 00000000 fe:00 9979854    /opt/a dir/kontiki\n"
+	for _, c := range []struct {
+		text string
+		want bool
+	}{
+		{header + "Rss: 33872 kB\nAnonymous:     0 kB\nSwap:     0 kB\nVmFlags: rd ex mr mw me\n", true},
+		{header + "Rss: 33872 kB\nAnonymous:     4 kB\nSwap:     0 kB\nVmFlags: rd ex mr mw me\n", false},
+		{header + "Rss: 33872 kB\nAnonymous:     0 kB\nSwap:     4 kB\nVmFlags: rd ex mr mw me\n", false},
+		{header, false},
+	} {
+		found := mappings(c.text)
+		if len(found) != 1 || found[0].path != "/opt/a dir/kontiki" || found[0].inode != "9979854" || found[0].to-found[0].from != 0x2974000 || found[0].unwritten() != c.want {
+			t.Errorf("%s: %+v", c.text, found)
+		}
+	}
 }

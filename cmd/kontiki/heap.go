@@ -13,13 +13,14 @@ const (
 	fullRoom = 64 << 20
 	// moreRoom is for how many bytes beyond that it has room for one more.
 	moreRoom = 4
-	// leastChange of the percentage is worth it: to set it stops the program for a moment.
+	// leastChange is by how much the percentage must change to be set anew.
 	leastChange = 3
 )
 
 // gcPercent is for how much garbage there is room in a heap before it is collected, in percent of what
 // lives there. Go's default is 100, whatever lives, as a collection costs in proportion to that. Of a
-// large state it does not: most bytes are of values without a pointer, which are not looked at.
+// large state it does not: most bytes are of values without a pointer, which are not looked at. What is
+// decoded has many, but its caches are bounded.
 func gcPercent(live uint64) int {
 	if live <= fullRoom {
 		return 100
@@ -33,26 +34,33 @@ type heapRoom struct {
 	percent int // that is set
 }
 
-// keepHeapRoom begins it, unless the environment has a percentage, and returns what ends it.
+// keepHeapRoom begins it, unless the environment has a percentage, and returns what ends it. What the
+// start reads and drops is not worth a collection more: begin after it.
 func keepHeapRoom() (stop func()) {
-	h := &heapRoom{percent: 100}
+	h := &heapRoom{percent: int(measured("/gc/gogc:percent"))}
 	if os.Getenv("GOGC") == "" {
 		h.collected()
 	}
 	return func() { h.stopped.Store(true) }
 }
 
-// collected is called after each collection: it takes with it an object that the one before left.
+// collected is called after a collection, at most once for each: it takes with it an object that an
+// earlier one left.
 func (h *heapRoom) collected() {
 	if h.stopped.Load() {
 		return
 	}
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	if percent := gcPercent(sample[0].Value.Uint64()); max(percent-h.percent, h.percent-percent) >= leastChange {
+	if percent := gcPercent(measured("/gc/heap/live:bytes")); max(percent-h.percent, h.percent-percent) >= leastChange {
 		h.percent = percent
 		debug.SetGCPercent(percent)
 	}
 	type object struct{ _ *int } // with a pointer: what has none shares memory with others that live on
 	runtime.AddCleanup(new(object), (*heapRoom).collected, h)
+}
+
+// measured is a number that the runtime keeps.
+func measured(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }

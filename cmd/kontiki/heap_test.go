@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"testing"
 )
 
@@ -27,7 +26,6 @@ func TestHeapRoom(t *testing.T) {
 	state := make([]byte, 256<<20)
 	awaitPercent(t, func(percent uint64) bool { return percent < 50 })
 	runtime.KeepAlive(state)
-	state = nil
 	awaitPercent(t, func(percent uint64) bool { return percent > 50 })
 }
 
@@ -36,9 +34,8 @@ func awaitPercent(t *testing.T, wanted func(uint64) bool) {
 	t.Helper()
 	until(t, func() error {
 		runtime.GC()
-		sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
-		if metrics.Read(sample); !wanted(sample[0].Value.Uint64()) {
-			return fmt.Errorf("the heap has room for %d %%", sample[0].Value.Uint64())
+		if percent := measured("/gc/gogc:percent"); !wanted(percent) {
+			return fmt.Errorf("the heap has room for %d %%", percent)
 		}
 		return nil
 	})

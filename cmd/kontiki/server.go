@@ -30,8 +30,8 @@ import (
 // leadership may move.
 const stopTimeout = 10 * time.Second
 
-// started is after which nothing runs any more that only a start runs.
-const started = 10 * time.Second
+// releaseAfter is how long after the start nothing runs any more that only a start runs.
+const releaseAfter = 10 * time.Second
 
 func newServerCommand() *cobra.Command {
 	cfg := DefaultConfig()
@@ -75,7 +75,7 @@ func Run(ctx context.Context, cfg Config, log hclog.Logger) error {
 		return err
 	}
 	notifySystemd(daemon.SdNotifyReady, log)
-	defer time.AfterFunc(started, pages.ReleaseProgram).Stop()
+	defer time.AfterFunc(releaseAfter, pages.ReleaseProgram).Stop()
 	defer keepHeapRoom()()
 	var failure error
 	select {

@@ -134,15 +134,16 @@ func startFloor(ctx context.Context, dir string) (*servers.Group, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, floorStart)
 	defer cancel()
-	g.Endpoints = make([]servers.Endpoint, 1)
 	return g, servers.Until(ctx, func(context.Context) error {
 		text, err := os.ReadFile(filepath.Join(dir, floorName+".log"))
+		var e servers.Endpoint
 		if err == nil {
-			err = json.Unmarshal(text, &g.Endpoints[0])
+			err = json.Unmarshal(text, &e)
 		}
 		if err != nil {
 			return fmt.Errorf("it says %q, not where it listens: %w", text, err)
 		}
+		g.Endpoints = []servers.Endpoint{e}
 		return nil
 	})
 }

@@ -35,7 +35,7 @@ func TestShortChaos(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testBound)
 	defer cancel()
 	var said bytes.Buffer
-	err := command(ctx, []string{"--binary", binary, "--faults", testFaults, "--dir", filepath.Join(t.TempDir(), "new")}, &said)
+	err := command(ctx, []string{"--binary", binary, "--faults", testFaults}, &said)
 	t.Log(said.String())
 	if err != nil {
 		t.Error(err)
@@ -49,6 +49,13 @@ func TestCommandLine(t *testing.T) {
 	}
 	if lines := strings.Count(said.String(), "\n"); lines != len(faults.All()) {
 		t.Errorf("--list has %d lines for %d faults", lines, len(faults.All()))
+	}
+	dir := filepath.Join(t.TempDir(), "not", "there")
+	if err := command(t.Context(), []string{"--dir", dir, "--faults", "no-such"}, io.Discard); err == nil {
+		t.Error("a fault that is not there is taken")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Error("--dir is not made:", err)
 	}
 	for _, wrong := range [][]string{{"--faults", "no-such"}, {"--nodes", "0"}, {"--loopback", "--faults", "bridge"}} {
 		if err := command(t.Context(), wrong, io.Discard); err == nil {

@@ -70,6 +70,12 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	if o.binary, err = filepath.Abs(o.binary); err != nil {
 		return err
 	}
+	if o.dir != "" {
+		o.dir, err = filepath.Abs(o.dir) // servers have directories of their own
+		if err = errors.Join(err, os.MkdirAll(o.dir, 0o755)); err != nil {
+			return fmt.Errorf("--dir: %w", err)
+		}
+	}
 	if o.seed == 0 {
 		o.seed = uint64(time.Now().UnixMilli())
 	}
@@ -81,11 +87,6 @@ func chaos(ctx context.Context, o options, out io.Writer) error {
 	deck, err := newDeck(o)
 	if err != nil {
 		return err
-	}
-	if o.dir != "" {
-		if err := os.MkdirAll(o.dir, 0o755); err != nil {
-			return fmt.Errorf("--dir: %w", err)
-		}
 	}
 	began, failed := time.Now(), 0
 	fmt.Fprintf(out, "chaos: seed %d, %d nodes\n", o.seed, o.nodes)
