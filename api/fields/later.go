@@ -75,9 +75,10 @@ func addEntries(to []byte, entries []metav1.ManagedFieldsEntry) []byte {
 	to = append(to, byte(len(entries)))
 	for i := range entries {
 		e := &entries[i]
-		for _, text := range []string{e.Manager, string(e.Operation), e.APIVersion, e.FieldsType, e.Subresource, e.FieldsV1.GetRawString()} {
+		for _, text := range []string{e.Manager, string(e.Operation), e.APIVersion, e.FieldsType, e.Subresource} {
 			to = addText(to, text)
 		}
+		to = addText(to, e.FieldsV1.GetRawBytes())
 	}
 	return to
 }

@@ -61,7 +61,7 @@ func sorted(keys []reflect.Value) []reflect.Value {
 	return keys
 }
 
-func addText(to []byte, text string) []byte {
+func addText[Text string | []byte](to []byte, text Text) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
 

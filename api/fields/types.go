@@ -1,6 +1,7 @@
 package fields
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	goruntime "runtime"
@@ -98,20 +99,26 @@ func unowned(obj runtime.Object) runtime.Object {
 	}
 	entries := accessor.GetObjectMeta().GetManagedFields()
 	if len(entries) == 0 || slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
-		return e.FieldsV1 != nil && mayName(e.FieldsV1.GetRawString(), "managedFields")
+		return MayHave(e.FieldsV1.GetRawBytes(), "managedFields")
 	}) {
 		return obj
 	}
-	whole := reflect.ValueOf(obj).Elem()
-	bare := reflect.New(whole.Type())
-	bare.Elem().Set(whole)
-	bare.Interface().(metav1.ObjectMetaAccessor).GetObjectMeta().SetManagedFields(nil)
-	return bare.Interface().(runtime.Object)
+	bare := Shallow(obj)
+	bare.(metav1.ObjectMetaAccessor).GetObjectMeta().SetManagedFields(nil)
+	return bare
 }
 
-// mayName says whether a name may be in JSON, which can hide it.
-func mayName(text, name string) bool {
-	return strings.Contains(text, name) || strings.Contains(text, `\u`)
+// Shallow is a copy of an object of a Go type. Its fields may be set; what is below them is shared.
+func Shallow(obj runtime.Object) runtime.Object {
+	whole := reflect.ValueOf(obj).Elem()
+	shallow := reflect.New(whole.Type())
+	shallow.Elem().Set(whole)
+	return shallow.Interface().(runtime.Object)
+}
+
+// MayHave says whether a word is in JSON, or may be: JSON can hide it.
+func MayHave(text []byte, word string) bool {
+	return bytes.Contains(text, []byte(word)) || bytes.Contains(text, []byte(`\u`))
 }
 
 // TypedToObject implements managedfields.TypeConverter. Who looks whether a value is of a

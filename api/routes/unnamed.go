@@ -3,10 +3,11 @@ package routes
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"kontiki/api/fields"
 )
 
 // parts are the fields of an object that may be large and that many updates do not touch, and
@@ -15,13 +16,13 @@ var parts = []struct{ field, word string }{{"Spec", "spec"}, {"Status", "status"
 
 // unnamed are the parts of an object that an update does not name and does nothing to, so that they
 // need not be taken apart and put together again.
-func (u *updates) unnamed(whole reflect.Value, entries []metav1.ManagedFieldsEntry) (fields []string) {
+func (u *updates) unnamed(whole reflect.Value, entries []metav1.ManagedFieldsEntry) (names []string) {
 	for _, part := range parts {
 		if (u.leaves(part.word) || u.neverApplied(part.word, entries)) && whole.FieldByName(part.field).IsValid() {
-			fields = append(fields, part.field)
+			names = append(names, part.field)
 		}
 	}
-	return fields
+	return names
 }
 
 // leaves says whether the update is a strategic merge patch of the status that leaves this part as
@@ -41,6 +42,6 @@ func (u *updates) neverApplied(word string, entries []metav1.ManagedFieldsEntry)
 	version := u.scope.Kind.GroupVersion().String()
 	return !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
 		applied := e.Operation == metav1.ManagedFieldsOperationApply && e.Manager == u.manager
-		return e.APIVersion != version || applied && (e.FieldsV1 == nil || strings.Contains(e.FieldsV1.GetRawString(), `"f:`+word+`"`))
+		return e.APIVersion != version || applied && (e.FieldsV1 == nil || fields.MayHave(e.FieldsV1.GetRawBytes(), `"f:`+word+`"`))
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"kontiki/api/fields"
 )
 
 // updates is an update on its way through upstream's handler, which has a field manager of its
@@ -37,17 +39,14 @@ func (u *updates) begin(old runtime.Object) runtime.Object {
 	if err != nil || accessor.GetUID() == "" || len(accessor.GetManagedFields()) == 0 {
 		return old
 	}
-	whole := reflect.ValueOf(old).Elem()
-	u.hidden = u.unnamed(whole, accessor.GetManagedFields())
+	u.hidden = u.unnamed(reflect.ValueOf(old).Elem(), accessor.GetManagedFields())
 	if !u.take() {
 		return old
 	}
-	bare := reflect.New(whole.Type())
-	bare.Elem().Set(whole)
+	shown := fields.Shallow(old)
 	for _, field := range u.hidden {
-		bare.Elem().FieldByName(field).SetZero()
+		reflect.ValueOf(shown).Elem().FieldByName(field).SetZero()
 	}
-	shown := bare.Interface().(runtime.Object)
 	if accessor, err = meta.Accessor(shown); err != nil {
 		return old
 	}
@@ -129,10 +128,8 @@ func (s *seen) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// has says whether a word is in the body, or may be: JSON can hide it.
-func (s *seen) has(word string) bool {
-	return bytes.Contains(s.read, []byte(word)) || bytes.Contains(s.read, []byte(`\u`))
-}
+// has says whether a word is in the body, or may be.
+func (s *seen) has(word string) bool { return fields.MayHave(s.read, word) }
 
 // silent says whether a word is certainly not in the body: without one of these characters neither
 // JSON nor YAML can hide it, by an escape, a tag or a wider encoding.

@@ -28,34 +28,29 @@ func gcPercent(live uint64) int {
 	return int(100 * (fullRoom + (live-fullRoom)/moreRoom) / live)
 }
 
-// heapRoom keeps the percentage right, from one collection to the next.
-type heapRoom struct {
-	stopped atomic.Bool
-	percent int // that is set
-}
-
-// keepHeapRoom begins it, unless the environment has a percentage, and returns what ends it. What the
-// start reads and drops is not worth a collection more: begin after it.
+// keepHeapRoom keeps the percentage right from one collection to the next, unless the environment has
+// one, and returns what ends that. What the start reads and drops is not worth a collection more: begin
+// after it.
 func keepHeapRoom() (stop func()) {
-	h := &heapRoom{percent: int(measured("/gc/gogc:percent"))}
+	stopped := new(atomic.Bool)
 	if os.Getenv("GOGC") == "" {
-		h.collected()
+		setHeapRoom(stopped)
 	}
-	return func() { h.stopped.Store(true) }
+	return func() { stopped.Store(true) }
 }
 
-// collected is called after a collection, at most once for each: it takes with it an object that an
-// earlier one left.
-func (h *heapRoom) collected() {
-	if h.stopped.Load() {
+// setHeapRoom is called after a collection, at most once for each: it takes with it an object that an
+// earlier call left.
+func setHeapRoom(stopped *atomic.Bool) {
+	if stopped.Load() {
 		return
 	}
-	if percent := gcPercent(measured("/gc/heap/live:bytes")); max(percent-h.percent, h.percent-percent) >= leastChange {
-		h.percent = percent
-		debug.SetGCPercent(percent)
+	want, is := gcPercent(measured("/gc/heap/live:bytes")), int(measured("/gc/gogc:percent"))
+	if max(want-is, is-want) >= leastChange {
+		debug.SetGCPercent(want)
 	}
 	type object struct{ _ *int } // with a pointer: what has none shares memory with others that live on
-	runtime.AddCleanup(new(object), (*heapRoom).collected, h)
+	runtime.AddCleanup(new(object), setHeapRoom, stopped)
 }
 
 // measured is a number that the runtime keeps.

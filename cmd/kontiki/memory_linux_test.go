@@ -11,13 +11,13 @@ import (
 // memory, and it serves on.
 func TestStartLeavesMemory(t *testing.T) {
 	t.Parallel()
-	program, err := os.Stat(program(t, "KONTIKI_BIN"))
+	file, err := os.Stat(program(t, "KONTIKI_BIN"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := launchSingle(t, filepath.Join(t.TempDir(), "data")) // two thirds of it and more are in memory then
 	until(t, func() error {
-		if now, whole := p.residentFiles(), program.Size()>>10; now > whole/2 {
+		if now, whole := p.residentFiles(), file.Size()>>10; now > whole/2 {
 			return fmt.Errorf("%d KiB of files are in memory, the program has %d", now, whole)
 		}
 		return nil
