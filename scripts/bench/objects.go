@@ -1,8 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
-	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -59,7 +59,7 @@ func container(name string, port int) corev1.Container {
 		HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt(port), Scheme: corev1.URISchemeHTTP}}}
 	resources := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")}
 	return corev1.Container{
-		Name: name, Image: "registry.example.com/shop/" + name + "@sha256:" + strings.Repeat("0123456789abcdef", 4),
+		Name: name, Image: fmt.Sprintf("registry.example.com/shop/%s@sha256:%x", name, sha256.Sum256([]byte(name))),
 		Args: []string{"--listen=:8080", "--config=/etc/web/config.yaml", "--log-level=info"},
 		Env: []corev1.EnvVar{
 			{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}},
