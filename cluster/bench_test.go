@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 
@@ -33,8 +34,17 @@ func BenchmarkPropose(b *testing.B) {
 
 var benchKeys atomic.Uint64
 
+// benchValue is of 1 KiB and like an object: names that repeat, and values that do not.
+func benchValue() (value []byte) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for len(value) < 1024 {
+		value = fmt.Appendf(value, `{"k:{\"type\":\"Ready\"}":"%016x"}`, random.Uint64())
+	}
+	return value[:1024]
+}
+
 func benchPropose(b *testing.B, node *cluster.Node, goroutines int) {
-	value := make([]byte, 1024)
+	value := benchValue()
 	inParallel(b, goroutines, func() error {
 		cmd := fsm.Command{Op: fsm.OpCreate, Key: fmt.Sprintf("/bench/%d", benchKeys.Add(1)), Value: value}
 		_, err := node.Propose(context.Background(), cmd)

@@ -35,7 +35,7 @@ func fillLog(t *testing.T, dir string, last, upTo uint64) (size int64) {
 	s := reopen(t, dir, compactConfig())
 	logs := entries(1, last)
 	for _, log := range logs {
-		log.Data = bytes.Repeat([]byte{byte(log.Index)}, 64<<10)
+		log.Data = Noise(log.Index, 64<<10)
 	}
 	err := s.logs.StoreLogs(logs)
 	if err == nil {
@@ -82,7 +82,7 @@ func checkContents(t *testing.T, s *storage, first, last uint64) {
 	}
 	for i := first; i <= last; i++ {
 		var log raft.Log
-		if err := s.logs.GetLog(i, &log); err != nil || !bytes.Equal(log.Data, bytes.Repeat([]byte{byte(i)}, 64<<10)) {
+		if err := s.logs.GetLog(i, &log); err != nil || !bytes.Equal(log.Data, Noise(i, 64<<10)) {
 			t.Fatalf("entry %d: %d bytes, %v", i, len(log.Data), err)
 		}
 	}

@@ -23,7 +23,7 @@
 //	founding                              what tells two clusters of one CA apart
 //	peerclient, peerserver, wire, frame, message   nodes' questions to each other
 //	listener, transport                   the port; raft's messages and the gate before them
-//	storage, logstore, logsum, compact    what is on disk, and what may go wrong with it
+//	storage, logstore, seal, compact      what is on disk, and what may go wrong with it
 //	disk                                  what is still written when the disk runs full
 //	timings, report                       what operators see
 //	backup, restore, schedule, recover    the state as a file, and back; a lost majority

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"maps"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -39,4 +40,13 @@ func (n *Node) Strangers() []string {
 	n.roster.mu.Lock()
 	defer n.roster.mu.Unlock()
 	return slices.Collect(maps.Keys(n.roster.strangers))
+}
+
+// Noise is n bytes that take n bytes on the disk, too, the same for the same seed.
+func Noise(seed uint64, n int) []byte {
+	var key [32]byte
+	binary.BigEndian.PutUint64(key[:], seed)
+	data := make([]byte, n)
+	_, _ = rand.NewChaCha8(key).Read(data) // it never fails
+	return data
 }

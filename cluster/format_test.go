@@ -24,12 +24,15 @@ import (
 	"kontiki/fsm"
 )
 
-var updateGolden = flag.Bool("update", false, "make testdata/data-v1 anew: only while no release has written that format")
+var updateGolden = flag.Bool("update", false, "make testdata/data-v2 anew: only while no release has written that format")
 
-// goldenDir is a data directory as a release wrote it: see makeGolden.
-const goldenDir = "testdata/data-v1"
+// goldenDir is a data directory of the present format, older ones lie beside it: see makeGolden.
+const goldenDir = "testdata/data-v2"
 
-// TestGoldenDataDirectory opens the data directory of the present format as it is committed,
+// goldenValue is long and alike enough to be compressed in the log of the second format.
+func goldenValue(mark string) []byte { return []byte(strings.Repeat(mark+" ", 400)) }
+
+// TestGoldenDataDirectory opens the data directories of all formats as they are committed,
 // with a snapshot, a log behind it and a restored backup in it, and goes on with it: under
 // the id that its founding drew, and if it is from before there were ids, under one that
 // all nodes of that cluster come to.
@@ -38,12 +41,18 @@ func TestGoldenDataDirectory(t *testing.T) {
 		makeGolden(t)
 	}
 	const drawn = "0123456789abcdef0123456789abcdef"
-	for name, written := range map[string]map[string]any{
-		"before founding ids": {"founding": nil, "nonVoter": nil},
-		"with a founding id":  {"founding": drawn, "nonVoter": false},
+	for name, test := range map[string]struct {
+		dir     string
+		written map[string]any
+		value   string
+	}{
+		"before founding ids": {"testdata/data-v1", map[string]any{"founding": nil, "nonVoter": nil}, "after"},
+		"with a founding id":  {"testdata/data-v1", map[string]any{"founding": drawn, "nonVoter": false}, "after"},
+		"compressed":          {goldenDir, map[string]any{"founding": drawn}, string(goldenValue("after"))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			founding, clusterID := openGolden(t, written)
+			written := test.written
+			founding, clusterID := openGolden(t, test.dir, test.value, written)
 			want := written["founding"]
 			if want == nil {
 				sum := sha256.Sum256([]byte("kontiki founding of " + clusterID))
@@ -56,13 +65,13 @@ func TestGoldenDataDirectory(t *testing.T) {
 	}
 }
 
-// openGolden goes on with a copy of goldenDir in whose node.json is written, and returns
-// which founding of which CA it is of then.
-func openGolden(t *testing.T, written map[string]any) (founding, clusterID string) {
+// openGolden goes on with a copy of golden in whose node.json is written, and returns which
+// founding of which CA it is of then. The newest object has the value.
+func openGolden(t *testing.T, golden, value string, written map[string]any) (founding, clusterID string) {
 	t.Helper()
 	c := clustertest.NewEmpty(t, 1)
 	dir := filepath.Join(t.TempDir(), "data")
-	if err := os.CopyFS(dir, os.DirFS(goldenDir)); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(golden)); err != nil {
 		t.Fatal(err)
 	}
 	editNodeFile(t, dir, func(contents map[string]any) {
@@ -88,10 +97,18 @@ func openGolden(t *testing.T, written map[string]any) (founding, clusterID strin
 	if got := fmt.Sprint(marks(machine.View())); got != "map[after:10 old:20]" {
 		t.Errorf("it has %s", got)
 	}
+	if e, ok := machine.View().Get("/core/things/after-09"); !ok || string(e.Value) != value {
+		t.Errorf("its newest object is %+v", e)
+	}
 	if _, err := node.Propose(ctx, fsm.Command{Op: fsm.OpCreate, Key: "/core/things/more-0", Value: []byte("x")}); err != nil {
 		t.Error(err)
 	}
-	editNodeFile(t, dir, func(contents map[string]any) { founding, _ = contents["founding"].(string) })
+	editNodeFile(t, dir, func(contents map[string]any) {
+		founding, _ = contents["founding"].(string)
+		if contents["format"] != 2.0 {
+			t.Errorf("what it goes on with is of format %v", contents["format"])
+		}
+	})
 	return founding, c.Root().ID()
 }
 
@@ -126,7 +143,7 @@ func makeGolden(t *testing.T) {
 	defer cancel()
 	write := func(mark string, count int) {
 		for i := range count {
-			if _, err := node.Propose(ctx, fsm.Command{Op: fsm.OpCreate, Key: fmt.Sprintf("/core/things/%s-%02d", mark, i), Value: []byte(mark), Expires: 4e9}); err != nil {
+			if _, err := node.Propose(ctx, fsm.Command{Op: fsm.OpCreate, Key: fmt.Sprintf("/core/things/%s-%02d", mark, i), Value: goldenValue(mark), Expires: 4e9}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -145,7 +162,7 @@ func makeGolden(t *testing.T) {
 		return nil
 	})
 	for i := 8; i < 10; i++ {
-		if _, err := node.Propose(ctx, fsm.Command{Op: fsm.OpCreate, Key: fmt.Sprintf("/core/things/after-%02d", i), Value: []byte("after")}); err != nil {
+		if _, err := node.Propose(ctx, fsm.Command{Op: fsm.OpCreate, Key: fmt.Sprintf("/core/things/after-%02d", i), Value: goldenValue("after")}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -205,9 +222,12 @@ func TestDataFormat(t *testing.T) {
 	c.Start(0)
 	c.WaitLeader()
 	c.Crash(0)
-	editNodeFile(t, dir, func(contents map[string]any) { contents["format"] = 2 })
+	editNodeFile(t, dir, func(contents map[string]any) { contents["format"] = 3 })
+	if err := os.WriteFile(filepath.Join(dir, "raft", "raft.db"), []byte("whatever that release writes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	err := c.TryStart(0)
-	if !errors.Is(err, cluster.ErrNewerData) || !strings.Contains(err.Error(), "has data format 2, this program knows 1: a later release of kontiki wrote it") {
+	if !errors.Is(err, cluster.ErrNewerData) || !strings.Contains(err.Error(), "has data format 3, this program knows 2: a later release of kontiki wrote it") {
 		t.Errorf("a later format: %v", err)
 	}
 }

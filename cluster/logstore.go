@@ -46,6 +46,7 @@ type logStore struct {
 	report   func(error) // told of the first error, once
 
 	path     string
+	sealer   sealer // of run
 	writes   chan write
 	closing  chan struct{}
 	ended    chan struct{} // closed by run
@@ -126,7 +127,7 @@ func (s *logStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Lo
 // StoreLogs implements raft.LogStore: when it returns nil, the entries are on disk.
 func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	start := time.Now()
-	err := s.write(OpLogStore, func() error { return s.BoltStore.StoreLogs(sealed(logs)) })
+	err := s.write(OpLogStore, func() error { return s.BoltStore.StoreLogs(s.sealer.seal(logs)) })
 	if err != nil {
 		return err
 	}

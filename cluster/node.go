@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -136,6 +137,9 @@ func (n *Node) meta() memberMeta {
 
 func (n *Node) openStorage() (err error) {
 	n.disk.look()
+	if _, err := readNodeFile(n.cfg.DataDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // before a log of a later release is taken for a damaged one
+	}
 	if n.storage, err = openStorage(filepath.Join(n.cfg.DataDir, "raft"), &n.cfg, n.report); err != nil {
 		return err
 	}

@@ -15,8 +15,9 @@ import (
 const nodeFileName = "node.json"
 
 // dataFormat is the version of everything in a data directory. A release that changes it
-// reads the older ones. Files from before it was written down have the first.
-const dataFormat = 1
+// reads the older ones. Files from before it was written down have the first; since the second
+// the log has compressed commands.
+const dataFormat = 2
 
 // nodeFile is DATA/node.json: whose data this is, what this node promised about founding a
 // cluster, and whether it wants a vote.
@@ -49,26 +50,41 @@ type nodeContents struct {
 // cluster or node is refused: raft would go on with its log.
 func openNodeFile(dir, cluster, name string) (*nodeFile, error) {
 	f := &nodeFile{path: filepath.Join(dir, nodeFileName)}
-	data, err := os.ReadFile(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f, f.write(nodeContents{Format: dataFormat, Cluster: cluster, Name: name})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the data directory: %w", err)
-	}
-	if err := json.Unmarshal(data, &f.contents); err != nil {
-		return nil, fmt.Errorf("%w: %s: %v", ErrCorrupt, f.path, err)
-	}
-	f.contents.Format = max(f.contents.Format, 1)
+	var err error
+	f.contents, err = readNodeFile(dir)
 	switch {
-	case f.contents.Format > dataFormat:
-		return nil, fmt.Errorf("%w: %s has data format %d, this program knows %d: a later release of kontiki wrote it, run that one; to go back, let this node join anew with an empty --data-dir", ErrNewerData, dir, f.contents.Format, dataFormat)
+	case errors.Is(err, fs.ErrNotExist):
+		return f, f.write(nodeContents{Format: dataFormat, Cluster: cluster, Name: name})
+	case err != nil:
+		return nil, err
 	case f.contents.Cluster != cluster:
 		return nil, fmt.Errorf("%w: %s was made by cluster %s, this node's certificate is of cluster %s: use another --data-dir, or the right cluster directory", ErrForeignData, dir, f.contents.Cluster, cluster)
 	case f.contents.Name != name:
 		return nil, fmt.Errorf("%w: %s was made by node %s, this one is %s: use another --data-dir, or the old name", ErrForeignData, dir, f.contents.Name, name)
 	}
-	return f, nil
+	return f, f.change(func(c *nodeContents) { c.Format = dataFormat })
+}
+
+// readNodeFile refuses data of a later release: the rest of it may mean something else there.
+func readNodeFile(dir string) (c nodeContents, err error) {
+	path := filepath.Join(dir, nodeFileName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return c, fmt.Errorf("cannot read the data directory: %w", err)
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, fmt.Errorf("%w: %s: %v", ErrCorrupt, path, err)
+	}
+	if c.Format > dataFormat {
+		return c, fmt.Errorf("%w: %s has data format %d, this program knows %d: a later release of kontiki wrote it, run that one; to go back, let this node join anew with an empty --data-dir", ErrNewerData, dir, c.Format, dataFormat)
+	}
+	return c, nil
+}
+
+// NodeName returns whose data is in a data directory.
+func NodeName(dir string) (string, error) {
+	contents, err := readNodeFile(dir)
+	return contents.Name, err
 }
 
 // founders returns with whom this node has agreed to found a cluster.

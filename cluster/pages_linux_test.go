@@ -29,7 +29,7 @@ func TestReleaseLog(t *testing.T) {
 	s.logs.deadline = time.Minute // this is not about slow disks
 	logs := entries(1, 4096)
 	for _, log := range logs {
-		log.Data = bytes.Repeat([]byte("0123456789abcdef"), 100)
+		log.Data = Noise(log.Index, 1600)
 	}
 	if err := s.logs.StoreLogs(logs); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -44,19 +43,6 @@ type PeerLog struct {
 	Voter      bool
 	Last       LogEnd
 	Err        error // it did not answer
-}
-
-// NodeName returns whose data is in a data directory.
-func NodeName(dir string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(dir, nodeFileName))
-	if err != nil {
-		return "", fmt.Errorf("no data of a node: %w", err)
-	}
-	var contents nodeContents
-	if err := json.Unmarshal(data, &contents); err != nil {
-		return "", fmt.Errorf("%w: %s: %v", ErrCorrupt, filepath.Join(dir, nodeFileName), err)
-	}
-	return contents.Name, nil
 }
 
 // OpenRecovery opens the data of a stopped node, as a start of it would, and asks its peers

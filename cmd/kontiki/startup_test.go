@@ -66,7 +66,7 @@ func TestStartErrors(t *testing.T) {
 		"a log of zeros":             {nil, damagedData(t, used, func(log []byte) []byte { return make([]byte, len(log)) }), `data is damaged: .*raft\.db: .*kontiki members remove`},
 		"a log of noise":             {nil, damagedData(t, used, scramble), `data is damaged: .*raft\.db: .*kontiki members remove`},
 		"a log that cannot be read":  {nil, unreadable(t, used), `(data is damaged|cannot open the log): .*raft\.db`},
-		"a later release's data":     {nil, laterData(t, used), `has data format 2, this program knows 1: a later release of kontiki wrote it, run that one`},
+		"a later release's data":     {nil, laterData(t, used), `has data format 3, this program knows 2: a later release of kontiki wrote it, run that one`},
 		"a data directory in a file": {nil, []string{"server", "--api-addr=127.0.0.1:0", "--data-dir=" + filepath.Join(file(t, ""), "data")}, `not a directory`},
 		"a key without its CA":       {nil, serve(t, "--pki-dir="+filepath.Dir(file(t, ""))), `exists, is not empty and has no ca\.crt`},
 	} {
@@ -157,7 +157,7 @@ func laterData(t *testing.T, dir string) []string {
 	t.Helper()
 	dir = copyOf(t, dir)
 	path := filepath.Join(dir, "node.json")
-	text := strings.Replace(contents(t, path), `"format": 1`, `"format": 2`, 1)
+	text := strings.Replace(contents(t, path), `"format": 2`, `"format": 3`, 1)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
