@@ -20,7 +20,7 @@ func TestFloor(t *testing.T) {
 	defer c.transport.CloseIdleConnections()
 	ctx := t.Context()
 	for _, answer := range []struct{ path, media, body string }{
-		{podPath(0), protobufMedia, "a pod"}, {podsPath, protobufMedia, "pods"}, {podsPath, jsonMedia, `{"pods":1}`},
+		{podPath(0), protobufMedia, "a pod " + sentMark + "1 "}, {podsPath, protobufMedia, "pods"}, {podsPath, jsonMedia, `{"pods":1}`},
 	} {
 		if err := c.Put().AbsPath(answer.path).SetHeader("Content-Type", answer.media).Body([]byte(answer.body)).Do(ctx).Error(); err != nil {
 			t.Fatal(err)

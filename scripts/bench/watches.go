@@ -219,9 +219,10 @@ func readFrame(in *bufio.Reader, space []byte) ([]byte, error) {
 	return frame, err
 }
 
-// sentAt finds when the change was sent without decoding the event, which would be the client's CPU.
+// sentAt finds when the change was sent without decoding the event, which would be the client's CPU. An event of
+// the floor's is the object and then the change; the object may say when an earlier one was sent.
 func sentAt(frame []byte) (time.Time, bool) {
-	i := bytes.Index(frame, []byte(sentMark))
+	i := bytes.LastIndex(frame, []byte(sentMark))
 	if i < 0 {
 		return time.Time{}, false
 	}
