@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,9 +37,10 @@ func TestSubsetsOf(t *testing.T) {
 func TestPublishServersFollowsMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
-		live := []string{"192.0.2.1:6443", "192.0.2.2:6443"}
+		var live atomic.Pointer[[]string]
+		live.Store(&[]string{"192.0.2.1:6443", "192.0.2.2:6443"})
 		ctx, cancel := context.WithCancel(t.Context())
-		go PublishServers(ctx, client.CoreV1(), func() []string { return live }, net.IPv4(10, 0, 0, 1), hclog.NewNullLogger())
+		go PublishServers(ctx, client.CoreV1(), func() []string { return *live.Load() }, net.IPv4(10, 0, 0, 1), hclog.NewNullLogger())
 		expect := func(want ...string) {
 			t.Helper()
 			synctest.Wait()
@@ -65,7 +67,7 @@ func TestPublishServersFollowsMembers(t *testing.T) {
 			t.Errorf("the service's family policy is %v, not what upstream's servers give it", policy)
 		}
 
-		live = []string{"192.0.2.2:6443", "192.0.2.3:6443"}
+		live.Store(&[]string{"192.0.2.2:6443", "192.0.2.3:6443"})
 		time.Sleep(serversInterval)
 		expect("192.0.2.2", "192.0.2.3")
 
