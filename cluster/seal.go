@@ -16,8 +16,8 @@ import (
 
 // A bit that flips on the disk makes another command of an entry, and this node another state
 // than the others have: neither raft nor bbolt looks. So each entry is stored with a checksum.
-// And bbolt's pages are of 4 KiB, of which a pod of 3 KiB fills two, alone: so a larger command is
-// stored compressed, and several of them share a page.
+// And bbolt writes whole pages of 4 KiB, of which a pod takes one or two for itself: so a larger
+// command is stored compressed, and shares its page with others.
 //
 // What is added stands in the field that raft leaves to whom stands between it and its store:
 //
