@@ -9,14 +9,20 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"kontiki/scripts/chaos/check"
+	"kontiki/scripts/chaos/history"
 )
 
 // brokenEvery: of so many requests or events of a kind, one is answered wrongly.
 const brokenEvery = 5
+
+// enoughWrong is how many wrong answers there are before the checkers must have seen one: some of them
+// no other call contradicts.
+const enoughWrong = 20
 
 // TestBrokenServers has the clients of the chaos runs work on a server that is broken on
 // purpose, between it and them, and wants the checkers to find it in what they recorded:
@@ -37,11 +43,17 @@ func TestBrokenServers(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t, 1, nil)
 			config := c.clientConfig(0)
+			wrong := new(atomic.Int64)
 			config.Wrap(func(server http.RoundTripper) http.RoundTripper {
-				return row.breaks(&broken{server: server, url: c.nodes[0].URL, seen: map[string][]byte{}})
+				return row.breaks(&broken{server: server, url: c.nodes[0].URL, wrong: wrong, seen: map[string][]byte{}})
 			})
 			seed := rand.Uint64()
-			h, final := c.loadThrough(config, seed, c.calm)
+			h, final := c.loadThrough(config, seed, func(rec *history.Recorder) {
+				c.calm(rec)
+				for began := time.Now(); wrong.Load() < enoughWrong && time.Since(began) < calmLimit; {
+					c.wait(calmTime / 4)
+				}
+			})
 			found := map[check.Promise]bool{}
 			for _, f := range check.All(h, final) {
 				found[f.Promise] = found[f.Promise] || !f.Undecided
@@ -63,6 +75,7 @@ func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { re
 type broken struct {
 	server http.RoundTripper
 	url    string
+	wrong  *atomic.Int64 // answers, of all clients' connections
 
 	mu    sync.Mutex
 	count int
@@ -74,7 +87,11 @@ func (b *broken) turn() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.count++
-	return b.count%brokenEvery == 0
+	if b.count%brokenEvery != 0 {
+		return false
+	}
+	b.wrong.Add(1)
+	return true
 }
 
 // loseWrites acknowledges updates that it does not keep, at a version of their own: that of
