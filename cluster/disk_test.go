@@ -58,7 +58,7 @@ func propose(node *cluster.Node, op fsm.Op, key string, size int) error {
 	defer cancel()
 	cmd := fsm.Command{Op: op, Key: key}
 	if op != fsm.OpDelete {
-		cmd.Value = cluster.Noise(diskKeys.Add(1), size)
+		cmd.Value = cluster.Noise(1, size)
 	}
 	result, err := node.Propose(ctx, cmd)
 	if err == nil && result.Code != fsm.OK {

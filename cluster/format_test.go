@@ -51,9 +51,8 @@ func TestGoldenDataDirectory(t *testing.T) {
 		"compressed":          {goldenDir, map[string]any{"founding": drawn}, string(goldenValue("after"))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			written := test.written
-			founding, clusterID := openGolden(t, test.dir, test.value, written)
-			want := written["founding"]
+			founding, clusterID := openGolden(t, test.dir, test.value, test.written)
+			want := test.written["founding"]
 			if want == nil {
 				sum := sha256.Sum256([]byte("kontiki founding of " + clusterID))
 				want = hex.EncodeToString(sum[:16])
@@ -229,6 +228,9 @@ func TestDataFormat(t *testing.T) {
 	err := c.TryStart(0)
 	if !errors.Is(err, cluster.ErrNewerData) || !strings.Contains(err.Error(), "has data format 3, this program knows 2: a later release of kontiki wrote it") {
 		t.Errorf("a later format: %v", err)
+	}
+	if err := recoverData(t, c.Config(0)); !errors.Is(err, cluster.ErrNewerData) {
+		t.Errorf("recovery of a later format: %v", err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -137,8 +136,8 @@ func (n *Node) meta() memberMeta {
 
 func (n *Node) openStorage() (err error) {
 	n.disk.look()
-	if _, err := readNodeFile(n.cfg.DataDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // before a log of a later release is taken for a damaged one
+	if err := checkFormat(n.cfg.DataDir); err != nil {
+		return err
 	}
 	if n.storage, err = openStorage(filepath.Join(n.cfg.DataDir, "raft"), &n.cfg, n.report); err != nil {
 		return err

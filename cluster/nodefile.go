@@ -81,6 +81,15 @@ func readNodeFile(dir string) (c nodeContents, err error) {
 	return c, nil
 }
 
+// checkFormat refuses data of a later release before anything else of it is read: its log would be
+// taken for a damaged one.
+func checkFormat(dir string) error {
+	if _, err := readNodeFile(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // NodeName returns whose data is in a data directory.
 func NodeName(dir string) (string, error) {
 	contents, err := readNodeFile(dir)

@@ -170,16 +170,7 @@ func TestDeposedLeaderIsNotStale(t *testing.T) {
 	go c.Node(old).Propose(ctx, create("/hangs", "")) // nobody has it
 	<-hangs
 	next := c.Follower()
-	clustertest.Until(t, func() error {
-		s := c.Node(next).Status()
-		if s.Presiding {
-			return nil
-		}
-		if s.State == "Follower" { // a leader that does not preside yet would begin anew
-			c.Node(next).ForceElection()
-		}
-		return fmt.Errorf("node %d does not lead: %+v", next, s)
-	})
+	elect(t, c, next, 3-old-next, func(s cluster.Status) bool { return s.Presiding })
 	mustPropose(t, c.Node(next), create("/after", ""))
 	if s := c.Node(old).Status(); s.State != "Leader" || !s.Presiding {
 		t.Fatalf("the old leader has heard of the new one, so this tests nothing: %+v", s)

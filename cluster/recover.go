@@ -51,6 +51,9 @@ func OpenRecovery(ctx context.Context, cfg Config) (*Recovery, error) {
 	if _, err := os.Stat(filepath.Join(cfg.DataDir, "raft", logFile)); err != nil {
 		return nil, fmt.Errorf("nothing to recover: %w", err)
 	}
+	if err := checkFormat(cfg.DataDir); err != nil {
+		return nil, err
+	}
 	s, err := openStorage(filepath.Join(cfg.DataDir, "raft"), &cfg, func(error) {})
 	if err != nil {
 		return nil, err

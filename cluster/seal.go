@@ -61,10 +61,10 @@ func (s *sealer) seal(logs []*raft.Log) []*raft.Log {
 
 // compress returns nil if data is to be stored as it is.
 func (s *sealer) compress(data []byte) []byte {
-	most := s2.MaxEncodedLen(len(data))
-	if len(data) < compressFrom || most < 0 {
+	if len(data) < compressFrom || len(data) > maxEntry {
 		return nil
 	}
+	most := s2.MaxEncodedLen(len(data))
 	if cap(s.space)-len(s.space) < most {
 		s.space = make([]byte, 0, max(most, sealBytes)) // what was handed out keeps the old one alive
 	}

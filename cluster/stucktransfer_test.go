@@ -40,19 +40,23 @@ func TestStuckTransfer(t *testing.T) {
 			t.Fatalf("a transfer to a node whose disk hangs: %v", err)
 		}
 	}
-	force := func(i int, leads func(cluster.Status) bool) {
-		clustertest.Until(t, func() error {
-			s := c.Node(i).Status()
-			if leads(s) {
-				return nil
-			}
-			if s.State == "Follower" && s.LastIndex == c.Node(leader+other-i).Status().LastIndex {
-				c.Node(i).ForceElection()
-			}
-			return fmt.Errorf("node %d does not lead: %+v", i, s)
-		})
-	}
-	force(other, func(s cluster.Status) bool { return s.Presiding })
-	force(leader, func(s cluster.Status) bool { return s.State == "Leader" })
+	elect(t, c, other, leader, func(s cluster.Status) bool { return s.Presiding })
+	elect(t, c, leader, other, func(s cluster.Status) bool { return s.State == "Leader" })
 	waitFatal(t, c.Node(leader), cluster.ErrStuckTransfer)
+}
+
+// elect has node i stand, once it has all that voter has, until it leads. It is asked while it
+// follows only: a leader that does not preside yet would begin anew.
+func elect(t *testing.T, c *clustertest.Cluster, i, voter int, leads func(cluster.Status) bool) {
+	t.Helper()
+	clustertest.Until(t, func() error {
+		s := c.Node(i).Status()
+		if leads(s) {
+			return nil
+		}
+		if s.State == "Follower" && s.LastIndex == c.Node(voter).Status().LastIndex {
+			c.Node(i).ForceElection()
+		}
+		return fmt.Errorf("node %d does not lead: %+v", i, s)
+	})
 }

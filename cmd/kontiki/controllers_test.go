@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 
@@ -71,8 +72,11 @@ func TestMetadataInProcess(t *testing.T) {
 		forget(want.Object.(*metav1.PartialObjectMetadata))
 		types[got.Type]++
 		if got.Type == watch.Bookmark { // the server may have written between the two watches
-			want.Object.(*metav1.PartialObjectMetadata).ResourceVersion = ""
-			got.Object.(*metav1.PartialObjectMetadata).ResourceVersion = ""
+			first, later := want.Object.(*metav1.PartialObjectMetadata), got.Object.(*metav1.PartialObjectMetadata)
+			if order, err := resourceversion.CompareResourceVersion(first.ResourceVersion, later.ResourceVersion); err != nil || order > 0 {
+				t.Errorf("a bookmark at %q after one at %q: %v", later.ResourceVersion, first.ResourceVersion, err)
+			}
+			first.ResourceVersion = later.ResourceVersion
 		}
 		if !equality.Semantic.DeepEqual(got, want) {
 			t.Errorf("event %+v\nwant %+v", got, want)
